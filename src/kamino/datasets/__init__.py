@@ -1,0 +1,1 @@
+"""Built-in tables, made by a generator from a seed."""

@@ -1,0 +1,71 @@
+"""Every error Kamino raises on purpose, in one tree.
+
+    KaminoError
+    ├── InputError                a table, file or query cannot be read or written
+    ├── SchemaError               a schema is wrong in itself, or does not fit the table
+    ├── ConstraintError           one constraint is wrong; carries the place in the text
+    │   └── UnknownAttributeError names an attribute the schema does not have
+    ├── ConstraintErrors          all that is wrong in one constraint file
+    ├── PrivacyError              a budget, event or mechanism parameter that makes no sense
+    │   └── BudgetError           a charge that would go over the budget
+    ├── ModelError                a tuple model cannot be built, saved or loaded
+    └── SamplingError             no table can satisfy the constraints
+
+A message says what was found, what would be right and what to do. No message holds a value of a private table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class KaminoError(ValueError):
+    """The root of all errors raised on purpose; also a `ValueError`."""
+
+
+class InputError(KaminoError):
+    """A table, file, query or option cannot be used as given."""
+
+
+class SchemaError(KaminoError):
+    """A schema is wrong in itself, or does not fit the table."""
+
+
+class ConstraintError(KaminoError):
+    """One constraint is wrong. `str()` starts with `source:line:column:` where these are known."""
+
+    def __init__(self, message: str, *, source: str = "", line: int = 0, column: int = 0) -> None:
+        self.message = message
+        self.source = source
+        self.line = line
+        self.column = column
+        place = f"{source or '<text>'}:{line}:{column}: " if line else ""
+        super().__init__(place + message)
+
+
+class UnknownAttributeError(ConstraintError):
+    """A constraint names an attribute that the schema does not have."""
+
+
+class ConstraintErrors(KaminoError):
+    """Everything that is wrong in one constraint file, one line for each, in the order of the text."""
+
+    def __init__(self, errors: Sequence[ConstraintError]) -> None:
+        self.errors = tuple(sorted(errors, key=lambda error: (error.line, error.column)))
+        super().__init__("\n".join(str(error) for error in self.errors))
+
+
+class PrivacyError(KaminoError):
+    """A budget, an event or a mechanism was given a parameter that makes no sense."""
+
+
+class BudgetError(PrivacyError):
+    """A charge would go over the budget. Nothing was drawn."""
+
+
+class ModelError(KaminoError):
+    """A tuple model cannot be built, saved or loaded."""
+
+
+class SamplingError(KaminoError):
+    """No table of the asked size can satisfy the constraints, or none was found."""

@@ -1,0 +1,1 @@
+"""The edge where tables come in and go out."""

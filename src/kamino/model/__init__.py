@@ -1,0 +1,1 @@
+"""The distribution of one tuple, behind one protocol."""

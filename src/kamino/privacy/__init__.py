@@ -1,0 +1,1 @@
+"""Budget, events, ledger, mechanisms and accounting: the one gate from private to public."""

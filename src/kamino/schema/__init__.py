@@ -1,0 +1,1 @@
+"""Attributes, schema files, and the codec between raw values and codes."""
