@@ -1,0 +1,103 @@
+"""How a check looks on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kamino.constraints import print_constraint
+from kamino.constraints.tree import Kind, Strength
+from kamino.evaluate.check import ConstraintCheck, TableCheck
+
+NOT_PRIVATE = "Computed from the table itself: for its owner, not for release."
+
+
+def print_check(console: Console, result: TableCheck, *, table: pa.Table, explain: bool) -> None:
+    """The table of counts, then examples, findings and the verdict."""
+    console.print(_counts(result, explain=explain))
+    for number, check in enumerate(result.checks, start=1):
+        if check.examples:
+            _print_examples(console, number, check, table)
+    _print_findings(console, result, explain=explain)
+    console.print(_verdict(result))
+    console.print(Text(NOT_PRIVATE, style="dim"))
+
+
+def format_percent(percent: float) -> str:
+    """Three decimals, but never 0.000% for something that is not zero."""
+    if percent == 0:
+        return "0%"
+    return f"{percent:.3f}%" if percent >= 0.0005 else f"{percent:.1e}%"
+
+
+def _counts(result: TableCheck, *, explain: bool) -> Table:
+    grid = Table(title=f"{result.rows:,} rows, {len(result.checks)} constraints", title_justify="left")
+    grid.add_column("#", justify="right")
+    grid.add_column("constraint", overflow="fold")
+    grid.add_column("class")
+    grid.add_column("strength")
+    grid.add_column("violations", justify="right")
+    grid.add_column("of", justify="right")
+    grid.add_column("share", justify="right")
+    if explain:
+        grid.add_column("counted by", overflow="fold")
+    for number, check in enumerate(result.checks, start=1):
+        unit = "rows" if check.constraint.is_unary else "pairs"
+        cells: list[str | Text] = [
+            str(number),
+            Text(print_constraint(check.constraint)),
+            check.shape.value,
+            _strength(check.constraint.strength),
+            Text(f"{check.violations:,}", style="bold red" if check.is_broken else ""),
+            f"{check.pairs:,} {unit}",
+            format_percent(check.percent),
+        ]
+        grid.add_row(*cells, *([f"{check.method} ({check.seconds:.3f} s)"] if explain else []))
+    return grid
+
+
+def _strength(strength: Strength) -> str:
+    return f"weight {strength.weight:g}" if strength.kind is Kind.WEIGHTED else strength.kind.value
+
+
+def _print_examples(console: Console, number: int, check: ConstraintCheck, table: pa.Table) -> None:
+    grid = Table(title=f"Violations of {number}, rows counted from 1", title_justify="left")
+    grid.add_column("row", justify="right")
+    for name in check.constraint.attributes:
+        grid.add_column(Text(name))
+    for example in check.examples:
+        for index in example:
+            cells = (_cell(table.column(name)[index].as_py()) for name in check.constraint.attributes)
+            grid.add_row(str(index + 1), *cells)
+        grid.add_section()
+    console.print(grid)
+
+
+def _cell(value: Any) -> Text:
+    return Text("null", style="dim") if value is None else Text(str(value))
+
+
+def _print_findings(console: Console, result: TableCheck, *, explain: bool) -> None:
+    if not result.findings:
+        return
+    if not explain:
+        count = len(result.findings)
+        console.print(f"{count} {'note' if count == 1 else 'notes'} on the constraints: see --explain.")
+        return
+    console.print("Notes on the constraints:")
+    for finding in result.findings:
+        by = "".join(f"\n      {print_constraint(other)}" for other in finding.by)
+        text = f"  {finding.kind.value}: {print_constraint(finding.constraint)}\n    {finding.reason}{':' if by else ''}{by}"
+        console.print(Text(text))
+
+
+def _verdict(result: TableCheck) -> Text:
+    broken = sum(check.is_broken for check in result.checks)
+    hard = sum(check.constraint.is_hard for check in result.checks)
+    if broken:
+        return Text(f"{broken} of {hard} hard constraints violated.", style="bold red")
+    return Text(f"No hard constraint violated ({hard} checked).", style="bold green")

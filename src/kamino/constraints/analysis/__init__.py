@@ -1,0 +1,1 @@
+"""What can be said of constraints without a table."""

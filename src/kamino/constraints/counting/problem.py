@@ -1,0 +1,98 @@
+"""The numbers a counting kernel works on: for each side, group keys and one rank per comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One comparison: ranks of the left rows and of the right rows on one scale of `size` values."""
+
+    left: Codes
+    right: Codes
+    size: int
+
+    def reversed(self) -> Axis:
+        """The same ranks counted from the other end."""
+        return Axis(left=self.size - 1 - self.left, right=self.size - 1 - self.right, size=self.size)
+
+    def take(self, left: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_]) -> Axis:
+        """The axis of some of the rows."""
+        return Axis(left=self.left[left], right=self.right[right], size=self.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """For each left row, count the right rows with the same key, a rank unequal on each `unequal` axis and a
+    greater rank on each `orders` axis.
+
+    Orders are strict: "less or equal" is made strict by putting right ranks half a step up (`strict_order`).
+    """
+
+    key: Axis
+    unequal: tuple[Axis, ...] = ()
+    orders: tuple[Axis, ...] = ()
+
+    @property
+    def num_left(self) -> int:
+        """How many left rows there are."""
+        return len(self.key.left)
+
+    @property
+    def num_right(self) -> int:
+        """How many right rows there are."""
+        return len(self.key.right)
+
+    @property
+    def cells(self) -> int:
+        """The size of the table of all key and rank combinations."""
+        product = self.key.size
+        for axis in (*self.unequal, *self.orders):
+            product *= axis.size
+        return product
+
+    def without_unequal(self) -> Problem:
+        """The problem with its first `unequal` axis left out."""
+        return replace(self, unequal=self.unequal[1:])
+
+    def with_equal(self) -> Problem:
+        """The problem with its first `unequal` axis asked to be equal instead."""
+        return replace(self, key=combine_keys([self.key, self.unequal[0]]), unequal=self.unequal[1:])
+
+
+def strict_order(axis: Axis, *, or_equal: bool) -> Axis:
+    """An axis on which "right greater than left" means right greater (or equal) in the ranks given."""
+    shift_left, shift_right = (0, 1) if or_equal else (1, 0)
+    return Axis(left=2 * axis.left + shift_left, right=2 * axis.right + shift_right, size=2 * axis.size)
+
+
+def combine_keys(axes: Sequence[Axis]) -> Axis:
+    """One axis that is equal exactly where all `axes` are, with a scale no larger than needed."""
+    combined = axes[0]
+    for axis in axes[1:]:
+        size = combined.size * axis.size
+        left = combined.left * axis.size + axis.left
+        right = combined.right * axis.size + axis.right
+        combined = _compressed(Axis(left=left, right=right, size=size))
+    return combined
+
+
+def _compressed(axis: Axis) -> Axis:
+    """The axis with unused values dropped, once there are many more of them than rows."""
+    rows = len(axis.left) + len(axis.right)
+    if axis.size <= 4 * rows + 1024:
+        return axis
+    same = axis.left is axis.right
+    values = axis.left if same else np.concatenate([axis.left, axis.right])
+    distinct, inverse = np.unique(values, return_inverse=True)
+    inverse = inverse.astype(np.int64)
+    left = inverse[: len(axis.left)]
+    return Axis(left=left, right=left if same else inverse[len(axis.left) :], size=len(distinct))

@@ -1,0 +1,251 @@
+"""Columns as ranks: whole numbers that compare as the values do, with -1 for null.
+
+Comparing ranks is exact for every type: 64-bit integers, decimals and floats are never pushed through each other.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kamino.constraints.tree import Constant, Operator
+
+Codes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+NULL = -1
+
+
+class RankedTable:
+    """A table whose columns are turned into ranks when first asked for.
+
+    Holds private values: its `repr` shows none, and it never leaves the counting of violations.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self._columns: dict[str, Any] = {}
+        self._ranks: dict[tuple[str, ...], tuple[tuple[Codes, ...], int]] = {}
+        self._sorted: dict[str, pa.Array] = {}
+
+    def __repr__(self) -> str:
+        return f"RankedTable({self.num_rows} rows)"
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the table has."""
+        return int(self._table.num_rows)
+
+    def is_null(self, name: str) -> Mask:
+        """Which rows have no value; NaN is no value."""
+        return _missing(self._column(name))
+
+    def ranks(self, name: str, other: str | None = None) -> tuple[Codes, Codes, int]:
+        """Ranks of `name` and of `other` on one scale, and the size of the scale.
+
+        Guarantees:
+            Two ranks compare as the two values do.  [test_ranks_compare_as_values]
+        """
+        names = (name,) if other in (None, name) else (name, str(other))
+        if names not in self._ranks:
+            columns = [self._column(each) for each in names]
+            self._ranks[names] = _rank_together(columns)
+        codes, size = self._ranks[names]
+        return codes[0], codes[-1], size
+
+    def compare_constant(self, name: str, op: Operator, constant: Constant) -> Mask:
+        """Which rows compare so with a constant; null rows never do."""
+        codes, _, _ = self.ranks(name)
+        values = self._sorted_values(name)
+        value = _as_column_value(constant.value, values.type)
+        ordered = _View(_as_ticks(values))
+        low, high = bisect.bisect_left(ordered, value), bisect.bisect_right(ordered, value)
+        return _within(codes, op, low, high)
+
+    def value(self, name: str, row: int) -> Any:
+        """The value of one cell, for showing an offending row to the owner of the table."""
+        return self._table.column(name)[row].as_py()
+
+    def _column(self, name: str) -> Any:
+        if name not in self._columns:
+            column = self._table.column(name)
+            self._columns[name] = pa.concat_arrays([pa.nulls(0, column.type), *column.chunks])
+        return self._columns[name]
+
+    def _sorted_values(self, name: str) -> Any:
+        """The distinct values in the order of their ranks."""
+        if name not in self._sorted:
+            codes, _, size = self.ranks(name)
+            first = np.zeros(size, dtype=np.int64)
+            present = codes != NULL
+            first[codes[present]] = np.flatnonzero(present)
+            self._sorted[name] = self._column(name).take(pa.array(first))
+        return self._sorted[name]
+
+
+def _within(codes: Codes, op: Operator, low: int, high: int) -> Mask:
+    """Compare ranks with a constant whose equals hold the ranks from `low` up to, not including, `high`."""
+    found: Mask
+    match op:
+        case Operator.EQ:
+            found = (codes >= low) & (codes < high)
+        case Operator.NE:
+            found = (codes < low) | (codes >= high)
+        case Operator.LT:
+            found = codes < low
+        case Operator.LE:
+            found = codes < high
+        case Operator.GT:
+            found = codes >= high
+        case Operator.GE:
+            found = codes >= low
+    found &= codes != NULL
+    return found
+
+
+class _View(Sequence[Any]):
+    """Sorted Arrow values as a sequence that bisect can search without converting them all."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._values[index].as_py()
+
+
+def _as_column_value(value: Any, arrow_type: Any) -> Any:
+    """A constant as the column's sorted values hold it: the nearest float for floats, exact time for times."""
+    if isinstance(value, Decimal) and pa.types.is_floating(arrow_type):
+        return float(np.float32(float(value))) if pa.types.is_float32(arrow_type) else float(value)
+    if isinstance(value, date):
+        return _ticks(value, arrow_type)
+    return value
+
+
+def _ticks(moment: date, arrow_type: Any) -> Fraction:
+    """A date or time as the exact number of the column's ticks since 1970."""
+    at = moment if isinstance(moment, datetime) else datetime.combine(moment, time())
+    since = at - datetime(1970, 1, 1, tzinfo=at.tzinfo and UTC)
+    if pa.types.is_date32(arrow_type):
+        return Fraction(since // timedelta(microseconds=1), 86_400_000_000)
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+    unit = arrow_type.unit if pa.types.is_timestamp(arrow_type) else "ms"
+    return Fraction((since // timedelta(microseconds=1)) * per_second[unit], 10**6)
+
+
+def _as_ticks(values: Any) -> Any:
+    """Dates and times as whole numbers of ticks; other values as they are."""
+    if pa.types.is_date32(values.type):
+        return values.cast(pa.int32())
+    return values.cast(pa.int64()) if pa.types.is_temporal(values.type) else values
+
+
+def _rank_together(columns: Sequence[Any]) -> tuple[tuple[Codes, ...], int]:
+    values = _on_one_type(columns)
+    valid = np.concatenate([~_missing(column) for column in columns])
+    codes, size = _rank(values, valid)
+    ends = np.cumsum([len(column) for column in columns])[:-1]
+    return tuple(np.split(codes, ends)), size
+
+
+def _on_one_type(columns: Sequence[Any]) -> Any:
+    """The columns one after the other, as one Arrow array of ordered values."""
+    types = [column.type for column in columns]
+    if all(each == types[0] for each in types):
+        return pa.concat_arrays(columns)
+    if any(pa.types.is_null(each) for each in types):
+        kept = next((each for each in types if not pa.types.is_null(each)), types[0])
+        return pa.concat_arrays([column.cast(kept) for column in columns])
+    if all(pa.types.is_integer(each) for each in types) and pa.uint64() not in types:
+        return pa.concat_arrays([column.cast(pa.int64()) for column in columns])
+    if all(pa.types.is_temporal(each) for each in types):
+        tz = next((each.tz for each in types if pa.types.is_timestamp(each)), None)
+        finest = _finest_unit(types)
+        return pa.concat_arrays([column.cast(pa.timestamp(finest, tz=tz)) for column in columns])
+    if all(column.null_count == len(column) for column in columns[1:]):
+        return pa.concat_arrays([columns[0], *(pa.nulls(len(c), types[0]) for c in columns[1:])])
+    if columns[0].null_count == len(columns[0]):
+        return pa.concat_arrays([pa.nulls(len(columns[0]), types[1]), columns[1]])
+    return _exact_numbers(columns)
+
+
+def _finest_unit(types: Sequence[Any]) -> str:
+    units = [each.unit for each in types if pa.types.is_timestamp(each)]
+    return max(units, key=["s", "ms", "us", "ns"].index, default="s")
+
+
+def _exact_numbers(columns: Sequence[Any]) -> Any:
+    """Mixed kinds of numbers as positions in their exact common order (Python compares them exactly)."""
+    encoded = [column.dictionary_encode() for column in columns]
+    dictionaries = [part.dictionary.to_pylist() for part in encoded]
+    distinct = sorted({value for part in dictionaries for value in part if value == value})
+    position = {value: i for i, value in enumerate(distinct)}
+    parts = []
+    for part, dictionary in zip(encoded, dictionaries, strict=True):
+        lookup = pa.array([position.get(value) for value in dictionary], pa.int64())
+        parts.append(lookup.take(part.indices))
+    return pa.concat_arrays(parts)
+
+
+def _rank(values: Any, valid: Mask) -> tuple[Codes, int]:
+    codes = np.full(len(values), NULL, dtype=np.int64)
+    if not valid.any():
+        return codes, 0
+    if pa.types.is_floating(values.type):
+        distinct, inverse = np.unique(_numpy(pc.fill_null(values, float("nan")))[valid], return_inverse=True)
+        codes[valid] = inverse
+        return codes, len(distinct)
+    codes[valid], size = _rank_present(values.drop_null())
+    return codes, size
+
+
+def _rank_present(values: Any) -> tuple[Codes, int]:
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return _rank_integers(_numpy(values).astype(np.int64))
+    if pa.types.is_temporal(kind) or (pa.types.is_integer(kind) and kind != pa.uint64()):
+        return _rank_integers(_numpy(_as_ticks(values)).astype(np.int64))
+    if pa.types.is_integer(kind):
+        distinct, inverse = np.unique(_numpy(values), return_inverse=True)
+        return inverse.astype(np.int64), len(distinct)
+    encoded = values.dictionary_encode()
+    order = _numpy(pc.sort_indices(encoded.dictionary))
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return position[_numpy(encoded.indices)], len(order)
+
+
+def _missing(column: Any) -> Mask:
+    mask: Mask = _numpy(column.is_null(nan_is_null=True)).astype(np.bool_)
+    return mask
+
+
+def _numpy(values: Any) -> npt.NDArray[Any]:
+    """Numbers or booleans without nulls as a numpy array. Arrow's own `to_numpy` would import pandas first."""
+    plain = values.cast(pa.uint8()) if pa.types.is_boolean(values.type) else values
+    return np.from_dlpack(plain)
+
+
+def _rank_integers(values: Codes) -> tuple[Codes, int]:
+    """Ranks by marking which values occur where the range is small, by sorting otherwise."""
+    low, high = int(values.min()), int(values.max())
+    span = high - low + 1
+    if span > 8 * len(values) + 1024:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return inverse.astype(np.int64), len(distinct)
+    occurs = np.zeros(span, dtype=np.int64)
+    offsets = values - low
+    occurs[offsets] = 1
+    position = np.cumsum(occurs) - 1
+    return position[offsets], int(position[-1]) + 1

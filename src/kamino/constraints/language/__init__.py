@@ -1,0 +1,1 @@
+"""Text to constraints and back: lexer, parsers, printer."""

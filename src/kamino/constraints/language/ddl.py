@@ -1,0 +1,183 @@
+"""Constraints out of `CREATE TABLE`: primary key, unique, not null and check."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from decimal import Decimal
+
+import sqlglot
+from sqlglot import exp
+
+from kamino.constraints.language.expressions import And, Expression, Not, Or, alternatives
+from kamino.constraints.tree import (
+    Column,
+    Comparison,
+    Constant,
+    DenialConstraint,
+    NullTest,
+    Operator,
+    Place,
+)
+from kamino.errors import ConstraintError
+
+_COMPARISONS: dict[type[exp.Expr], Operator] = {
+    exp.EQ: Operator.EQ,
+    exp.NEQ: Operator.NE,
+    exp.LT: Operator.LT,
+    exp.LTE: Operator.LE,
+    exp.GT: Operator.GT,
+    exp.GTE: Operator.GE,
+}
+
+
+def parse_ddl(sql: str, *, dialect: str | None = None, source: str = "<ddl>") -> tuple[DenialConstraint, ...]:
+    """The constraints of the one `CREATE TABLE` statement in `sql`, in the order of its text."""
+    table = _single_table(sql, dialect, source)
+    place = Place(source, 1, 1)
+    found: list[DenialConstraint] = []
+    for definition in table.expressions:
+        if isinstance(definition, exp.ColumnDef):
+            found += _of_column(definition, place)
+        else:
+            found += _of_table(definition, place)
+    return tuple(dict.fromkeys(found))
+
+
+def _single_table(sql: str, dialect: str | None, source: str) -> exp.Schema:
+    try:
+        logging.getLogger("sqlglot").setLevel(logging.ERROR)
+        statements = [statement for statement in sqlglot.parse(sql, read=dialect) if statement is not None]
+    except sqlglot.errors.SqlglotError as problem:
+        first = (getattr(problem, "errors", None) or [{}])[0]
+        raise ConstraintError(
+            f"found SQL that cannot be read ({first.get('description', 'syntax error')}), expected CREATE TABLE",
+            source=source,
+            line=int(first.get("line") or 1),
+            column=int(first.get("col") or 1),
+        ) from None
+    tables = [s for s in statements if isinstance(s, exp.Create) and isinstance(s.this, exp.Schema)]
+    if len(tables) != 1:
+        raise ConstraintError(
+            f"found {len(tables)} CREATE TABLE statements with columns, expected one; pass the statement of one table",
+            source=source,
+            line=1,
+            column=1,
+        )
+    schema = tables[0].this
+    assert isinstance(schema, exp.Schema)
+    return schema
+
+
+def _of_column(definition: exp.ColumnDef, place: Place) -> Iterator[DenialConstraint]:
+    name = definition.name
+    for constraint in definition.constraints:
+        kind = constraint.kind
+        if isinstance(kind, exp.PrimaryKeyColumnConstraint):
+            yield _not_null(name, place)
+            yield _key((name,), place)
+        elif isinstance(kind, exp.UniqueColumnConstraint):
+            yield _key((name,), place)
+        elif isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null"):
+            yield _not_null(name, place)
+        elif isinstance(kind, exp.CheckColumnConstraint):
+            yield from _check(kind.this, place)
+
+
+def _of_table(definition: exp.Expr, place: Place) -> Iterator[DenialConstraint]:
+    parts = definition.expressions if isinstance(definition, exp.Constraint) else [definition]
+    for part in parts:
+        if isinstance(part, exp.PrimaryKey):
+            names = tuple(column.name for column in part.expressions)
+            yield from (_not_null(name, place) for name in names)
+            yield _key(names, place)
+        elif isinstance(part, exp.UniqueColumnConstraint):
+            columns = part.this.expressions if isinstance(part.this, exp.Schema) else [part.this]
+            yield _key(tuple(column.name for column in columns), place)
+        elif isinstance(part, (exp.CheckColumnConstraint, exp.Check)):
+            yield from _check(part.this, place)
+
+
+def _not_null(name: str, place: Place) -> DenialConstraint:
+    return DenialConstraint(predicates=(NullTest(Column(name)),), place=place)
+
+
+def _key(names: tuple[str, ...], place: Place) -> DenialConstraint:
+    predicates = tuple(Comparison(Column(name, 1), Operator.EQ, Column(name, 2)) for name in names)
+    return DenialConstraint(predicates=predicates, place=place)
+
+
+def _check(node: exp.Expr, place: Place) -> Iterator[DenialConstraint]:
+    for predicates in alternatives(Not(_expression(node, place))):
+        yield DenialConstraint(predicates=predicates, place=place)
+
+
+def _expression(node: exp.Expr, place: Place) -> Expression:
+    match node:
+        case exp.Paren():
+            return _expression(node.this, place)
+        case exp.And():
+            return And((_expression(node.left, place), _expression(node.right, place)))
+        case exp.Or():
+            return Or((_expression(node.left, place), _expression(node.right, place)))
+        case exp.Not():
+            return Not(_expression(node.this, place))
+        case exp.Between():
+            value = node.this
+            low, high = node.args["low"], node.args["high"]
+            return And(
+                (
+                    _compare(value, Operator.GE, low, place),
+                    _compare(value, Operator.LE, high, place),
+                )
+            )
+        case exp.In() if node.expressions:
+            return Or(tuple(_compare(node.this, Operator.EQ, item, place) for item in node.expressions))
+        case exp.Is(this=exp.Column() as column, expression=exp.Null()):
+            return NullTest(Column(column.name))
+        case exp.Column():
+            return Comparison(Column(node.name), Operator.EQ, Constant(True))
+    if type(node) in _COMPARISONS:
+        return _compare(node.this, _COMPARISONS[type(node)], node.args["expression"], place)
+    raise _unsupported(node, place)
+
+
+def _compare(left: exp.Expr, op: Operator, right: exp.Expr, place: Place) -> Comparison:
+    a, b = _operand(left, place), _operand(right, place)
+    if isinstance(a, Column):
+        return Comparison(a, op, b)
+    if isinstance(b, Column):
+        return Comparison(b, op.mirrored, a)
+    raise _unsupported(left, place)
+
+
+def _operand(node: exp.Expr, place: Place) -> Column | Constant:
+    match node:
+        case exp.Paren():
+            return _operand(node.this, place)
+        case exp.Column():
+            return Column(node.name)
+        case exp.Boolean():
+            return Constant(bool(node.this))
+        case exp.Literal() if node.is_string:
+            return Constant(str(node.this))
+        case exp.Literal():
+            text = str(node.this)
+            return Constant(int(text) if text.isdigit() else Decimal(text))
+        case exp.Neg():
+            inner = _operand(node.this, place)
+            if isinstance(inner, Constant) and isinstance(inner.value, (int, Decimal)):
+                return Constant(-inner.value)
+        case exp.Cast() if isinstance(node.this, exp.Literal):
+            return _operand(node.this, place)
+    raise _unsupported(node, place)
+
+
+def _unsupported(node: exp.Expr, place: Place) -> ConstraintError:
+    return ConstraintError(
+        f"found '{node.sql()}' in a CHECK, expected comparisons of columns and constants joined by AND, OR, NOT, "
+        "BETWEEN, IN and IS NULL; leave this CHECK out or write it as a constraint",
+        source=place.source,
+        line=place.line,
+        column=place.column,
+    )

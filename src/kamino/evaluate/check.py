@@ -1,0 +1,142 @@
+"""Does a table satisfy its constraints? Counts for each, as data.
+
+Reads the table exactly and is for its owner only: nothing here is differentially private.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kamino.constraints import (
+    ConstraintClass,
+    Constraints,
+    Finding,
+    analyse,
+    classify,
+    count_violations,
+    find_violations,
+    print_constraint,
+)
+from kamino.constraints.counting.count import explain_count
+from kamino.constraints.counting.ranks import RankedTable
+from kamino.constraints.tree import DenialConstraint
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstraintCheck:
+    """One constraint's violations. `pairs` is how many there could be: rows for a unary constraint, else pairs."""
+
+    constraint: DenialConstraint
+    shape: ConstraintClass
+    violations: int
+    pairs: int
+    seconds: float
+    method: str = ""
+    examples: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def percent(self) -> float:
+        """Violations in percent of what there could be; 0 where there is nothing."""
+        return 100.0 * self.violations / self.pairs if self.pairs else 0.0
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a hard constraint is violated."""
+        return self.constraint.is_hard and self.violations > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCheck:
+    """All constraints of a table, and what there is to say about the constraints themselves."""
+
+    rows: int
+    checks: tuple[ConstraintCheck, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no hard constraint is violated."""
+        return not any(check.is_broken for check in self.checks)
+
+
+def check_table(
+    table: pa.Table,
+    constraints: Constraints,
+    *,
+    examples: int = 0,
+    explain: bool = False,
+    progress: Callable[[Iterable[DenialConstraint]], Iterable[DenialConstraint]] = iter,
+) -> TableCheck:
+    """Count the violations of each constraint, with up to `examples` offending rows or pairs each.
+
+    >>> rules = Constraints.parse("zip -> city")
+    >>> result = check_table(pa.table({"zip": [1, 1, 2], "city": ["A", "B", "A"]}), rules)
+    >>> result.checks[0].violations, result.is_clean
+    (1, False)
+    """
+    ranked = RankedTable(table)
+    checks = tuple(
+        _check_one(ranked, constraint, examples=examples, explain=explain) for constraint in progress(constraints)
+    )
+    without_null = frozenset(name for name in table.column_names if not table.column(name).null_count)
+    return TableCheck(rows=table.num_rows, checks=checks, findings=analyse(constraints, not_null=without_null))
+
+
+def _check_one(ranked: RankedTable, constraint: DenialConstraint, *, examples: int, explain: bool) -> ConstraintCheck:
+    begin = time.perf_counter()
+    violations = count_violations(ranked, constraint)
+    seconds = time.perf_counter() - begin
+    rows = ranked.num_rows
+    return ConstraintCheck(
+        constraint=constraint,
+        shape=classify(constraint),
+        violations=violations,
+        pairs=rows if constraint.is_unary else rows * (rows - 1) // 2,
+        seconds=seconds,
+        method=_explained(ranked, constraint) if explain else "",
+        examples=tuple(find_violations(ranked, constraint, limit=examples)) if examples and violations else (),
+    )
+
+
+def _explained(ranked: RankedTable, constraint: DenialConstraint) -> str:
+    explanation = explain_count(ranked, constraint)
+    both = "; both directions less those that count twice" if explanation.directions == 2 else ""
+    return explanation.method + both
+
+
+def as_json(result: TableCheck, *, explain: bool = False) -> dict[str, Any]:
+    """The check as plain data for machines; `explain` adds the method and the findings."""
+    document: dict[str, Any] = {"rows": result.rows, "constraints": [_row(c, explain) for c in result.checks]}
+    if explain:
+        document["findings"] = [
+            {
+                "kind": finding.kind.value,
+                "constraint": print_constraint(finding.constraint),
+                "by": [print_constraint(other) for other in finding.by],
+                "reason": finding.reason,
+            }
+            for finding in result.findings
+        ]
+    return document
+
+
+def _row(check: ConstraintCheck, explain: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "text": print_constraint(check.constraint),
+        "class": check.shape.value,
+        "hard": check.constraint.is_hard,
+        "violations": check.violations,
+        "pairs": check.pairs,
+        "percent": check.percent,
+        "seconds": round(check.seconds, 6),
+    }
+    if explain:
+        row["method"] = check.method
+    if check.examples:
+        row["examples"] = [[index + 1 for index in example] for example in check.examples]
+    return row
