@@ -1,1 +1,7 @@
-"""Built-in tables, made by a generator from a seed."""
+"""Built-in tables, made by a generator from a seed: nobody's data, of any size."""
+
+from __future__ import annotations
+
+from kamino.datasets.tax import TAX_CONSTRAINTS, tax
+
+__all__ = ["TAX_CONSTRAINTS", "tax"]

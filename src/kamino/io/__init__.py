@@ -1,1 +1,12 @@
-"""The edge where tables come in and go out."""
+"""The edge where tables come in and go out.
+
+`read_table` takes a CSV or Parquet file, a SQL query or a data frame and gives a `pyarrow.Table` of a few
+plain types. `write_table` writes such a table to a CSV or Parquet file, whole or not at all.
+"""
+
+from __future__ import annotations
+
+from kamino.io.tables import read_table
+from kamino.io.write import write_table
+
+__all__ = ["read_table", "write_table"]

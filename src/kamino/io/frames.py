@@ -1,0 +1,84 @@
+"""Read a data frame that is already in memory: pandas, polars, pyarrow, or anything that speaks Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+from narwhals.dependencies import is_pandas_dataframe
+from narwhals.exceptions import DuplicateError
+
+from kamino.errors import InputError
+from kamino.io.normalise import check_names, normalise_table
+
+WHERE = "data frame"
+
+
+def read_frame(frame: object) -> pa.Table:
+    """Turn a data frame into a table of plain types; a lazy frame is computed.
+
+    Guarantees:
+        - In a pandas frame NaN, NaT, None and NA all mean null, and the index is left out.
+          [test_pandas_frame]
+        - In polars and pyarrow NaN is a number, and stays.  [test_nan_stays_a_number_outside_pandas]
+    """
+    if isinstance(frame, pa.Table):
+        return normalise_table(frame, where=WHERE)
+    if is_pandas_dataframe(frame):
+        return _read_pandas(frame)
+    try:
+        narwhal = nw.from_native(frame)  # type: ignore[call-overload]
+    except TypeError:
+        return _read_arrow_stream(frame)
+    except DuplicateError:
+        raise InputError(f"{WHERE}: a column name occurs more than once. Rename one of them.") from None
+    return _read_narwhal(narwhal)
+
+
+def _read_pandas(frame: Any) -> pa.Table:
+    names = [str(name) for name in frame.columns]
+    check_names(names, where=WHERE)
+    # Column by column: a whole-frame conversion does not reliably name the column it failed on.
+    columns = []
+    for position, name in enumerate(names):
+        series = frame.iloc[:, position]
+        try:
+            columns.append(_chunked(pa.array(series, from_pandas=True)))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            raise _mixed_column(name, str(series.dtype)) from None
+    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE, nan_is_null=True)
+
+
+def _read_narwhal(frame: Any) -> pa.Table:
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    names = list(frame.columns)
+    check_names(names, where=WHERE)
+    columns = []
+    for name in names:
+        try:
+            columns.append(frame.select(name).to_arrow().column(0))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            raise _mixed_column(name, str(frame.schema[name])) from None
+    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE)
+
+
+def _read_arrow_stream(frame: object) -> pa.Table:
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise InputError(
+            f"found an object of type {type(frame).__name__}, expected a path, a SQL URL or a data frame "
+            "(pandas, polars, pyarrow). Build a data frame from it first."
+        )
+    return normalise_table(pa.table(frame), where=WHERE)
+
+
+def _chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _mixed_column(name: str, kind: str) -> InputError:
+    return InputError(
+        f"{WHERE}: column '{name}' of type {kind} cannot be held as one plain type. Cast it to a number, "
+        "string, date or timestamp, or leave the column out."
+    )

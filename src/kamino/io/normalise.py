@@ -1,0 +1,141 @@
+"""Bring any Arrow table to the few column types the rest of Kamino knows.
+
+What comes out: `int8` to `uint64`, `float32`, `float64`, `decimal128`, `decimal256`, `bool`, `string`,
+`date32` and `timestamp` (with or without a zone). Encodings (dictionary, large and view strings, run-end) are
+undone; a type that holds no single comparable value (list, binary, duration, ...) is refused by name.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kamino.errors import InputError
+
+FIRST_DAY = datetime.date(1, 1, 1)
+LAST_DAY = datetime.date(9999, 12, 31)
+
+
+def normalise_table(table: pa.Table, *, where: str, nan_is_null: bool = False) -> pa.Table:
+    """Return `table` with plain types, unique names and no metadata; `where` starts each error message.
+
+    With `nan_is_null`, a float NaN becomes null: in pandas it is the mark of a missing value.
+
+    Guarantees:
+        - Only the types named above come out.  [test_types_that_come_out]
+        - No value changes but by an exact cast.  [test_normalising_keeps_values]
+        - A second pass changes nothing.  [test_normalising_twice_changes_nothing]
+    """
+    check_names(table.column_names, where=where)
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        plain = _plain_column(column, place=f"{where}: column '{name}'")
+        if nan_is_null and pa.types.is_floating(plain.type):
+            plain = pc.if_else(pc.is_nan(plain), pa.scalar(None, plain.type), plain)
+        columns.append(plain)
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def check_names(names: Sequence[str], *, where: str) -> None:
+    """Refuse a table without columns, or with a column name that is empty or used twice."""
+    if not names:
+        raise InputError(f"{where}: found no columns, expected at least one. Check that this is the table you mean.")
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+    if repeated:
+        listed = ", ".join(f"'{name}'" for name in repeated)
+        raise InputError(f"{where}: column names must differ, but {listed} occurs more than once. Rename one of them.")
+    if "" in names:
+        position = list(names).index("") + 1
+        raise InputError(
+            f"{where}: column {position} has no name. Give it one, or drop it "
+            "(pandas writes such a column unless you say index=False)."
+        )
+
+
+def in_calendar(column: pa.ChunkedArray) -> bool:
+    """Say whether every date or timestamp lies in the years 1 to 9999, the range Python and SQL agree on."""
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        return True
+    days = _day_numbers(column)
+    bounds = pc.min_max(days).as_py()
+    if bounds["min"] is None:
+        return True
+    epoch = datetime.date(1970, 1, 1)
+    return bool((FIRST_DAY - epoch).days <= bounds["min"] and bounds["max"] <= (LAST_DAY - epoch).days)
+
+
+def _day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_date32(column.type):
+        return pc.cast(column, pa.int32())
+    per_day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}[column.type.unit]
+    ticks = pc.cast(column, pa.int64())
+    # Integer division truncates towards zero; being off by one day at the edges of the calendar is harmless.
+    return pc.divide(ticks, pa.scalar(per_day, pa.int64()))
+
+
+def _plain_column(column: pa.ChunkedArray, *, place: str) -> pa.ChunkedArray:
+    column = _decode(column)
+    kind = column.type
+    target = _plain_type(kind)
+    if target is None:
+        raise InputError(
+            f"{place} has type {kind}, which Kamino cannot compare. Cast it to a number, string, date or "
+            "timestamp, or leave the column out."
+        )
+    if target != kind:
+        column = pc.cast(column, target)
+    if (pa.types.is_date(target) or pa.types.is_timestamp(target)) and not in_calendar(column):
+        raise InputError(
+            f"{place} has a date outside the years 1 to 9999 (perhaps 'infinity'). Replace such dates by "
+            "null or by a date within the range."
+        )
+    return column
+
+
+def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Undo extension, dictionary and run-end encodings, which may be nested in this order."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        if column.type.extension_name == "arrow.uuid":
+            return _uuid_text(column)
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    if pa.types.is_run_end_encoded(column.type):
+        column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type=column.type.value_type)
+    return column
+
+
+def _uuid_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Spell 16-byte identifiers as SQL does: 8-4-4-4-12 hexadecimal digits."""
+    chunks = []
+    for chunk in column.chunks:
+        storage = chunk.storage
+        filled = pc.fill_null(storage, pa.scalar(bytes(16), storage.type))
+        raw = b"".join(filled.to_pylist()).hex().encode()
+        digits = np.frombuffer(raw, dtype="S1").reshape(len(chunk), 32)
+        text = np.full((len(chunk), 36), b"-", dtype="S1")
+        text[:, [i for i in range(36) if i not in (8, 13, 18, 23)]] = digits
+        spelled = pa.array(text.view("S36").ravel().astype(str), pa.string())
+        chunks.append(pc.if_else(pc.is_valid(storage), spelled, pa.scalar(None, pa.string())))
+    return pa.chunked_array(chunks, type=pa.string())
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type a column of type `kind` is cast to, or None when there is none."""
+    types = pa.types
+    if types.is_integer(kind) or types.is_boolean(kind) or types.is_timestamp(kind):
+        return kind
+    if types.is_floating(kind):
+        return pa.float32() if types.is_float16(kind) else kind
+    if types.is_decimal(kind):
+        return kind if kind.bit_width >= 128 else pa.decimal128(kind.precision, kind.scale)
+    if types.is_date(kind):
+        return pa.date32()
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind) or str(kind) == "string_view":
+        return pa.string()
+    return None

@@ -1,0 +1,63 @@
+"""Read a table from wherever it is: a file, a database or a data frame."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+
+from kamino.errors import InputError
+from kamino.io.csv import read_csv
+from kamino.io.frames import read_frame
+from kamino.io.parquet import read_parquet
+from kamino.io.sql import is_url, read_sql
+
+
+def read_table(source: object, *, query: str | None = None) -> pa.Table:
+    """Read a table from a file, a SQL query or a data frame, with plain column types.
+
+    Args:
+        source: A path ending in `.csv`, `.csv.gz` or `.parquet`; a URL `duckdb:///file.db` (relative; four
+            slashes for an absolute path) or `postgresql://user@host/database`; or a pandas, polars or pyarrow
+            frame.
+        query: For a URL only: a SELECT, or the name of a table. It runs read-only.
+
+    Raises:
+        InputError: The source cannot be read. The message names the place, never a value of the table.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> read_table(pa.table({"state": pa.array(["NY", None]).dictionary_encode()})).schema
+        state: string
+    """
+    if isinstance(source, str) and is_url(source):
+        if query is None:
+            raise InputError(
+                "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
+            )
+        return read_sql(source, query)
+    if query is not None:
+        raise InputError(
+            "a query was given, but the source is not a database. Leave the query out, or give a URL such as "
+            "duckdb:///file.db or postgresql://user@host/database."
+        )
+    if isinstance(source, str | os.PathLike):
+        return _read_file(Path(os.fspath(source)))
+    return read_frame(source)
+
+
+def _read_file(path: Path) -> pa.Table:
+    name = path.name.lower()
+    if not name.endswith((".csv", ".csv.gz", ".parquet")):
+        raise InputError(
+            f"{path}: cannot tell the kind of file by its name. Expected a name ending in .csv, .csv.gz or .parquet."
+        )
+    if path.is_dir():
+        raise InputError(f"{path}: found a directory, expected a file. Give the path of one file.")
+    if not path.exists():
+        raise InputError(f"{path}: no such file. Check the path; it is relative to {Path.cwd()}.")
+    try:
+        return read_parquet(path) if name.endswith(".parquet") else read_csv(path)
+    except PermissionError:
+        raise InputError(f"{path}: no permission to read this file. Change its permissions or its owner.") from None

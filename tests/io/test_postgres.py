@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kamino.errors import InputError
+from kamino.io import read_table
+
+UTC = dt.UTC
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server: Any) -> Iterator[str]:
+    postgres_server.psql("""
+        CREATE SCHEMA shop;
+        CREATE TYPE shop.mood AS ENUM ('sad', 'ok');
+        CREATE TABLE shop.item (
+            small smallint, whole integer, big bigint, single real, number double precision,
+            price numeric(10, 2), exact numeric, flag boolean, word text, short varchar(9), fixed char(3),
+            id uuid, kind shop.mood, day date, moment timestamp, instant timestamptz);
+        INSERT INTO shop.item VALUES
+            (1, 2, 3, 1.5, 2.5, 12345.60, -123456789012345678901234567890.123456, true, 'S3CRET', 'v', 'c',
+             'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'ok', '2024-01-02', '2024-01-02 03:04:05.25',
+             '2024-01-02 03:04:05+01'),
+            (NULL, NULL, NULL, NULL, NULL, NULL, 0.0001, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    """)
+    yield postgres_server.get_uri()
+    postgres_server.psql("DROP SCHEMA shop CASCADE")
+
+
+def test_all_types(url: str) -> None:
+    table = read_table(url, query="shop.item")
+    assert [str(kind) for kind in table.schema.types] == [
+        "int16", "int32", "int64", "float", "double", "decimal128(38, 2)", "decimal128(38, 6)", "bool", "string",
+        "string", "string", "string", "string", "date32[day]", "timestamp[us]", "timestamp[us, tz=UTC]",
+    ]  # fmt: skip
+    first, second = (list(row.values()) for row in table.to_pylist())
+    assert first == [
+        1, 2, 3, 1.5, 2.5, Decimal("12345.60"), Decimal("-123456789012345678901234567890.123456"), True, "S3CRET",
+        "v", "c  ", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "ok", dt.date(2024, 1, 2),
+        dt.datetime(2024, 1, 2, 3, 4, 5, 250000), dt.datetime(2024, 1, 2, 2, 4, 5, tzinfo=UTC),
+    ]  # fmt: skip
+    assert second == [None] * 6 + [Decimal("0.0001")] + [None] * 9
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("shop.item", 2),
+        ("shop.item ;", 2),
+        ('"shop"."item"', 2),
+        ("SELECT * FROM shop.item WHERE flag;", 1),
+        ("SELECT word FROM shop.item WHERE false", 0),
+        ("WITH q AS (SELECT 1 AS a) SELECT * FROM q", 1),
+    ],
+)
+def test_table_name_or_select(url: str, query: str, rows: int) -> None:
+    assert read_table(url, query=query).num_rows == rows
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ("(1), (22)", pa.decimal128(38, 0)),
+        ("(1.5), (-22.25), (0)", pa.decimal128(38, 2)),
+        (f"({'9' * 50}.5)", pa.decimal256(76, 1)),
+        ("(NULL::numeric)", pa.decimal128(38, 0)),
+    ],
+)
+def test_numeric_becomes_decimal(url: str, values: str, kind: pa.DataType) -> None:
+    column = read_table(url, query=f"SELECT a::numeric AS a FROM (VALUES {values}) AS t(a)").column("a")
+    assert column.type == kind
+    texts = [text.strip("()") for text in values.split(", ")]
+    assert column.to_pylist() == [None if "NULL" in text else Decimal(text) for text in texts]
+
+
+def test_numeric_without_rows(url: str) -> None:
+    assert read_table(url, query="SELECT exact FROM shop.item WHERE false").num_rows == 0
+
+
+def test_postgres_session_is_read_only(url: str) -> None:
+    for query in ("CREATE TABLE x (a int)", "DELETE FROM shop.item", "INSERT INTO shop.item (small) VALUES (1)"):
+        with pytest.raises(InputError, match="would change the database"):
+            read_table(url, query=query)
+    assert read_table(url, query="shop.item").num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("nope", 'query is wrong: relation "nope" does not exist'),
+        ("SELECT nope FROM shop.item", 'query is wrong: column "nope" does not exist'),
+        ("SELEC 1", "query is wrong: syntax error"),
+        ("SELECT word::int FROM shop.item", r"query failed \(SQLSTATE 22P02\)"),
+        ("SELECT 1 / 0 AS a", r"query failed \(SQLSTATE 22012\)"),
+        ("SELECT 1 AS a, 2 AS a", "'a' occurs more than once"),
+        ("SELECT FROM shop.item", "found no columns"),
+        ("SELECT 'NaN'::numeric AS a", "'a' of type numeric has NaN or infinity.*double precision"),
+        ("SELECT (10::numeric ^ 90) AS a", "'a' of type numeric has more than 76 digits"),
+        ("SELECT 5::money AS a", "'a' has type money.*::numeric"),
+        ("SELECT '127.0.0.1'::inet AS a", "'a' has type inet.*::text"),
+        ("SELECT time '10:00' AS a", "'a' has type time64"),
+        ("SELECT interval '1 day' AS a", "'a' has type month_day_nano_interval"),
+        ("SELECT ARRAY[1] AS a", "'a' has type list"),
+        ("SELECT 'S3CRET'::bytea AS a", "'a' has type binary"),
+        ("SELECT 'infinity'::date AS a", "'a' has a date outside"),
+    ],
+)
+def test_errors_hold_no_value(url: str, query: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read_table(url, query=query)
+    assert "S3CRET" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_postgres_connection_errors(url: str) -> None:
+    host = url.partition("host=")[2]
+    for bad, reason in [
+        ("postgresql://user:S3CRET@127.0.0.1:1/db", "no server listens there"),
+        ("postgresql://user:S3@S3CRET/db", "the host name is not known"),
+        (f"postgresql://postgres:S3CRET@/nodb?host={host}", "the database does not exist"),
+        (f"postgresql://nobody:S3CRET@/postgres?host={host}", "the user does not exist"),
+        ("postgresql://user:%S3CRET@host/db", "the URL or the server is at fault"),
+    ]:
+        with pytest.raises(InputError, match=f"cannot connect to PostgreSQL: {reason}") as caught:
+            read_table(bad, query="t")
+        assert "S3CRET" not in str(caught.value)
+
+
+def test_driver_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
+    with pytest.raises(InputError, match=r"pip install 'kamino\[postgres\]'"):
+        read_table("postgresql://localhost/db", query="t")

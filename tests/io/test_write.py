@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kamino.errors import InputError
+from kamino.io import read_table, write_table
+from kamino.io.write import ROWS_AT_ONCE
+
+# Text that cannot be taken for another type: it starts with a letter no keyword or number starts with.
+WORDS = st.text(st.sampled_from('",\r\n ') | st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8).map(
+    lambda text: "w" + text
+)
+CSV_TYPES: dict[pa.DataType, st.SearchStrategy[object]] = {
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.float64(): st.floats(allow_nan=False),
+    pa.bool_(): st.booleans(),
+    pa.string(): WORDS,
+    pa.date32(): st.dates(),
+    pa.timestamp("us"): st.datetimes(),
+    pa.timestamp("us", "UTC"): st.datetimes(timezones=st.just(dt.UTC)),
+}
+PARQUET_TYPES: dict[pa.DataType, st.SearchStrategy[object]] = {
+    **CSV_TYPES,
+    pa.string(): st.text(st.characters(codec="utf-8"), max_size=8),
+    pa.int8(): st.integers(-128, 127),
+    pa.uint64(): st.integers(0, 2**64 - 1),
+    pa.float32(): st.floats(width=32, allow_nan=False),
+    pa.decimal128(10, 3): st.decimals(-(10**6), 10**6, places=3),
+    pa.decimal256(60, 2): st.decimals(-(10**30), 10**30, places=2),
+    pa.timestamp("ns"): st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)),
+    pa.timestamp("ms", "Europe/Berlin"): st.datetimes(timezones=st.just(dt.UTC)).map(
+        lambda moment: moment.replace(microsecond=0)
+    ),
+}
+NO_FIXTURE_CHECK = [HealthCheck.function_scoped_fixture]
+
+
+@st.composite
+def tables(draw: st.DrawFn, types: dict[pa.DataType, st.SearchStrategy[object]]) -> pa.Table:
+    num_rows = draw(st.integers(1, 5))
+    kinds = draw(st.lists(st.sampled_from(list(types)), min_size=1, max_size=4))
+    columns = {}
+    for position, kind in enumerate(kinds):
+        values = [draw(types[kind]), *(draw(st.none() | types[kind]) for _ in range(num_rows - 1))]
+        columns[f'c"{position},'] = pa.array(draw(st.permutations(values)), kind)
+    return pa.table(columns)
+
+
+@given(tables(CSV_TYPES))
+@settings(max_examples=150, deadline=None, suppress_health_check=NO_FIXTURE_CHECK)
+def test_csv_round_trip(tmp_path: Path, table: pa.Table) -> None:
+    # A column of infinities alone has no number in it, and stays text.
+    finite = [
+        not pa.types.is_floating(column.type)
+        or any(v is not None and abs(v) < float("inf") for v in column.to_pylist())
+        for column in table.columns
+    ]
+    table = pa.table(
+        {name: table[name] for name, keep in zip(table.column_names, finite, strict=True) if keep} or {"a": ["x"]}
+    )
+    write_table(table, tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv").equals(table)
+
+
+@given(tables(PARQUET_TYPES))
+@settings(max_examples=80, deadline=None, suppress_health_check=NO_FIXTURE_CHECK)
+def test_parquet_round_trip(tmp_path: Path, table: pa.Table) -> None:
+    write_table(table, tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").equals(table)
+
+
+def written(folder: Path, columns: dict[str, pa.Array]) -> str:
+    write_table(pa.table(columns), folder / "t.csv")
+    return (folder / "t.csv").read_bytes().decode()
+
+
+def test_the_text_of_each_type(tmp_path: Path) -> None:
+    text = written(
+        tmp_path,
+        {
+            "i": pa.array([1, None], pa.uint8()),
+            "f": pa.array([1.0, -0.0]),
+            "g": pa.array([0.1, 1e-7], pa.float32()),
+            "b": pa.array([True, None]),
+            "s": pa.array(['a "b", c', "007"]),
+            "d": pa.array([dt.date(2024, 1, 2), None]),
+            "t": pa.array([dt.datetime(2024, 1, 2), None], pa.timestamp("s")),
+            "z": pa.array([dt.datetime(2024, 1, 2, 3), None], pa.timestamp("us", "Europe/Berlin")),
+        },
+    )
+    assert text == (
+        "i,f,g,b,s,d,t,z\n"
+        '1,1.0,0.1,true,"a ""b"", c",2024-01-02,2024-01-02 00:00:00,2024-01-02 03:00:00.000000Z\n'
+        ",-0.0,1e-7,,007,,,\n"
+    )
+
+
+@pytest.mark.parametrize("special", ['"', ",", "\n", "\r", "\r\n"])
+def test_each_special_character(tmp_path: Path, special: str) -> None:
+    table = pa.table({f"n{special}": [f"a{special}b", special, "plain"]})
+    write_table(table, tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv").equals(table)
+
+
+def test_decimals_keep_their_places(tmp_path: Path) -> None:
+    prices = pa.array([Decimal("1.50"), Decimal("0.00"), None], pa.decimal128(9, 2))
+    tiny = pa.array([Decimal("1E-9"), Decimal(0), Decimal(-2)], pa.decimal128(20, 9))
+    hundreds = pa.array([Decimal(1200), None, Decimal(0)], pa.decimal128(9, -2))
+    text = written(tmp_path, {"p": prices, "t": tiny, "h": hundreds})
+    assert text.splitlines()[1:] == ["1.50,0.000000001,1200", "0.00,0.000000000,", ",-2.000000000,0"]
+
+
+def test_empty_string_and_null_are_one_in_csv(tmp_path: Path) -> None:
+    write_table(pa.table({"a": ["", None, "x"], "b": [1, 2, 3]}), tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv").column("a").to_pylist() == [None, None, "x"]
+
+
+def test_nulls_of_a_lone_column_are_not_lost(tmp_path: Path) -> None:
+    for values in ([None, "x", None], [1, None], [None]):
+        write_table(pa.table({"a": values}), tmp_path / "t.csv")
+        assert read_table(tmp_path / "t.csv").column("a").to_pylist() == values
+
+
+def test_not_a_number_among_numbers(tmp_path: Path) -> None:
+    write_table(pa.table({"a": [float("nan"), 1.0, None]}), tmp_path / "t.csv")
+    assert str(read_table(tmp_path / "t.csv").column("a").to_pylist()) == "[nan, 1.0, None]"
+
+
+def test_many_rows_and_chunks(tmp_path: Path) -> None:
+    rows = ROWS_AT_ONCE * 2 + 1
+    values = pa.chunked_array([list(range(rows - 5)), list(range(5))])
+    table = pa.table({"a": values, "b": pa.array(["x"] * rows)})
+    write_table(table, tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv").equals(table)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_no_rows(tmp_path: Path, name: str) -> None:
+    table = pa.table({"a": pa.array([], pa.string()), "b": pa.array([], pa.string())})
+    write_table(table, tmp_path / name)
+    assert read_table(tmp_path / name).equals(table)
+
+
+def test_bad_targets(tmp_path: Path) -> None:
+    table = pa.table({"a": [1]})
+    (tmp_path / "d.csv").mkdir()
+    for name, message in [
+        ("t.txt", "name ending in"),
+        ("t.csv.gz", "name ending in"),
+        ("d.csv", "found a directory"),
+        ("none/t.csv", "there is no folder"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            write_table(table, tmp_path / name)
+    with pytest.raises(InputError, match="column 'a' has type list"):
+        write_table(pa.table({"a": [[1]]}), tmp_path / "t.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["d.csv"]
