@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -15,7 +15,6 @@ from kamino.errors import KaminoError
 
 app = typer.Typer(
     name="kamino",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -41,14 +40,27 @@ def _options(
     del version
 
 
+# Typer carries its own copy of click in newer versions and imports it in older ones; this is the class in both.
+_UsageFault: type[Any] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+
 def main() -> None:
-    """Run the command line. Errors made on purpose end with exit code 2 and one line for each fault."""
+    """Run the command line. Wrong use and errors made on purpose end with exit code 2 and one line for each fault."""
     try:
-        app()
+        outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
+        sys.exit(outcome if isinstance(outcome, int) else 0)
     except KaminoError as problem:
-        for line in str(problem).splitlines():
-            error_console().print(f"kamino: {line}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
+        _complain(str(problem))
+    except _UsageFault as problem:
+        _complain(f"{problem.format_message()} See 'kamino --help'.")
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("stopped")
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+
+
+def _complain(text: str) -> NoReturn:
+    for line in text.splitlines():
+        error_console().print(f"kamino: {line}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(2)

@@ -18,6 +18,7 @@ NOT_PRIVATE = "Computed from the table itself: for its owner, not for release."
 
 def print_check(console: Console, result: TableCheck, *, table: pa.Table, explain: bool) -> None:
     """The table of counts, then examples, findings and the verdict."""
+    console.print(f"{result.rows:,} rows, {len(result.checks)} constraints")
     console.print(_counts(result, explain=explain))
     for number, check in enumerate(result.checks, start=1):
         if check.examples:
@@ -35,7 +36,7 @@ def format_percent(percent: float) -> str:
 
 
 def _counts(result: TableCheck, *, explain: bool) -> Table:
-    grid = Table(title=f"{result.rows:,} rows, {len(result.checks)} constraints", title_justify="left")
+    grid = Table()
     grid.add_column("#", justify="right")
     grid.add_column("constraint", overflow="fold")
     grid.add_column("class")
@@ -65,7 +66,8 @@ def _strength(strength: Strength) -> str:
 
 
 def _print_examples(console: Console, number: int, check: ConstraintCheck, table: pa.Table) -> None:
-    grid = Table(title=f"Violations of {number}, rows counted from 1", title_justify="left")
+    console.print(f"Violations of {number}, rows counted from 1:")
+    grid = Table()
     grid.add_column("row", justify="right")
     for name in check.constraint.attributes:
         grid.add_column(Text(name))
@@ -91,7 +93,9 @@ def _print_findings(console: Console, result: TableCheck, *, explain: bool) -> N
     console.print("Notes on the constraints:")
     for finding in result.findings:
         by = "".join(f"\n      {print_constraint(other)}" for other in finding.by)
-        text = f"  {finding.kind.value}: {print_constraint(finding.constraint)}\n    {finding.reason}{':' if by else ''}{by}"
+        colon = ":" if by else ""
+        head = f"  {finding.kind.value}: {print_constraint(finding.constraint)}"
+        text = f"{head}\n    {finding.reason}{colon}{by}"
         console.print(Text(text))
 
 

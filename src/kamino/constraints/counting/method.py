@@ -34,7 +34,7 @@ class _Cost:
 def choose_method(problem: Problem) -> Method:
     """The kernel with the least estimated work."""
     cost = _estimate(problem)
-    if cost.pairs < min(cost.dense, cost.sorted):
+    if len(problem.orders) >= 3 and cost.pairs < min(cost.dense, cost.sorted):
         return Method.PAIRS
     if cost.dense < cost.sorted:
         return Method.DENSE

@@ -1,0 +1,117 @@
+"""`kamino check` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TABLE = "zip,city,age\n01,A,30\n01,B,17\n02,C,\n"
+
+
+def kamino(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from kamino.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={"PATH": "/usr/bin", "COLUMNS": "120"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "people.csv").write_text(TABLE)
+    (tmp_path / "rules.dc").write_text("zip -> city\nsoft: check (age >= 18)\n")
+    return tmp_path
+
+
+def test_violations_of_a_hard_constraint_exit_with_1(folder: Path) -> None:
+    ran = kamino("check", "people.csv", "-c", "rules.dc", cwd=folder)
+    assert ran.returncode == 1, ran.stderr
+    assert "1 of 1 hard constraints violated." in ran.stdout
+    assert "for its owner, not for release" in ran.stdout
+    assert ran.stderr == ""
+
+
+def test_json_has_the_promised_shape(folder: Path) -> None:
+    ran = kamino("check", "people.csv", "-c", "rules.dc", "--json", cwd=folder)
+    document = json.loads(ran.stdout)
+    assert document["rows"] == 3
+    hard, soft = document["constraints"]
+    assert list(hard) == ["text", "class", "hard", "violations", "pairs", "percent", "seconds"]
+    assert {k: hard[k] for k in ("text", "class", "hard", "violations", "pairs")} == {
+        "text": "zip -> city",
+        "class": "fd",
+        "hard": True,
+        "violations": 1,
+        "pairs": 3,
+    }
+    assert hard["percent"] == pytest.approx(100 / 3)
+    assert (soft["hard"], soft["violations"], soft["pairs"]) == (False, 1, 3)
+
+
+def test_soft_violations_alone_exit_with_0(folder: Path) -> None:
+    (folder / "rules.dc").write_text("soft: zip -> city\nzip, age -> city")
+    assert kamino("check", "people.csv", "-c", "rules.dc", cwd=folder).returncode == 0
+
+
+def test_show_prints_the_offending_rows(folder: Path) -> None:
+    ran = kamino("check", "people.csv", "-c", "rules.dc", "--show", "5", cwd=folder)
+    assert "Violations of 1, rows counted from 1" in ran.stdout
+    assert "│   1 │ 01  │ A    │" in ran.stdout
+    assert "│   2 │ 01  │ B    │" in ran.stdout
+    assert "│ 3" not in ran.stdout.split("Violations of 1")[1].split("Violations of 2")[0]
+
+
+def test_explain_shows_class_method_and_findings(folder: Path) -> None:
+    (folder / "rules.dc").write_text("zip -> city\nnot (t2.city != t1.city and t2.zip = t1.zip)")
+    plain = kamino("check", "people.csv", "-c", "rules.dc", cwd=folder).stdout
+    assert "1 note on the constraints: see --explain." in plain
+    shown = kamino("check", "people.csv", "-c", "rules.dc", "--explain", cwd=folder).stdout
+    assert "running sums" in shown
+    assert "duplicate: not (t2.city != t1.city and t2.zip = t1.zip)" in shown
+    assert "zip -> city" in shown.split("says the same as an earlier constraint:")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("check", "none.csv", "-c", "rules.dc"), "kamino: none.csv"),
+        (("check", "people.csv", "-c", "none.dc"), "kamino: none.dc: there is no such constraint file; check the path"),
+        (("check", "people.csv", "-c", "bad.dc"), "kamino: bad.dc:1:1: attribute 'zpi' is not in the schema."),
+        (("check", "people.csv"), "kamino: Missing option '-c' / '--constraints'."),
+        (("check", "people.csv", "-c", "rules.dc", "--show", "-1"), "--show"),
+        (("chekc",), "No such command 'chekc'"),
+    ],
+)
+def test_wrong_use_exits_with_2(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    (folder / "bad.dc").write_text("zpi -> city\nkey (\n")
+    ran = kamino(*arguments, cwd=folder)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_all_faults_of_a_file_are_listed(folder: Path) -> None:
+    (folder / "bad.dc").write_text("zpi -> city\nkey (\n")
+    assert len(kamino("check", "people.csv", "-c", "bad.dc", cwd=folder).stderr.splitlines()) == 2
+
+
+def test_empty_table_satisfies_everything(folder: Path) -> None:
+    (folder / "people.csv").write_text("zip,city,age\n")
+    ran = kamino("check", "people.csv", "-c", "rules.dc", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "0 rows, 2 constraints" in ran.stdout
+
+
+def test_demo_checks_the_built_in_table(tmp_path: Path) -> None:
+    ran = kamino("demo", "--rows", "500", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "No hard constraint violated (6 checked)." in ran.stdout
+
+
+@pytest.mark.parametrize("command", [(), ("check",), ("demo",)])
+def test_help_fits_the_house(command: tuple[str, ...], tmp_path: Path) -> None:
+    ran = kamino(*command, "--help", cwd=tmp_path)
+    assert ran.returncode == 0
+    assert "Usage:" in ran.stdout
+    assert max(map(len, ran.stdout.splitlines())) <= 120

@@ -1,0 +1,22 @@
+"""Every example runs and prints what it printed when it was written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXPECTED = {
+    "check_a_table.py": "1 of 6 (fd)\n   rows 3, 4\n1 of 6 (order)\n   rows 3, 2\n1 of 4 (unary)\n   rows 1\n",
+}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_example_runs(path: Path, tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    if path.name in EXPECTED:
+        assert ran.stdout == EXPECTED[path.name]

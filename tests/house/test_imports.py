@@ -1,0 +1,75 @@
+"""The house: imports point one way, and importing Kamino stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "kamino"
+
+# From the ground up. `io` and `datasets` are edges beside the stages: they know errors and schema only.
+STAGES = ("errors", "schema", "constraints", "privacy", "engine", "model", "sampling", "evaluate", "pipeline", "cli")
+EDGES = {"io": {"errors", "schema", "io"}, "datasets": {"datasets", "errors"}}
+
+
+def stage_of(path: Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_stages(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        modules = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules = [node.module]
+        found |= {parts[1] for module in modules if (parts := module.split("."))[0] == "kamino" and len(parts) > 1}
+    return found
+
+
+def allowed(stage: str) -> set[str]:
+    if stage in EDGES:
+        return EDGES[stage]
+    below = set(STAGES[: STAGES.index(stage) + 1])
+    return below | ({"io", "datasets"} if stage in ("pipeline", "cli") else set())
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path: Path) -> None:
+    stage = stage_of(path)
+    if stage == "__init__":
+        return
+    assert imported_stages(path) <= allowed(stage), f"{stage} may import {sorted(allowed(stage))}"
+
+
+def test_guarantees_name_tests_that_exist() -> None:
+    import re
+
+    tests = "".join(path.read_text(encoding="utf-8") for path in SOURCE.parents[1].joinpath("tests").rglob("*.py"))
+    for path in SOURCE.rglob("*.py"):
+        for name in re.findall(r"\[(test_\w+)\]", path.read_text(encoding="utf-8")):
+            assert f"def {name}(" in tests, f"{path}: the guarantee names {name}, which is no test"
+
+
+def test_importing_kamino_is_light() -> None:
+    heavy = ("jax", "torch", "pandas", "polars", "dp_accounting", "opendp", "duckdb", "sqlglot.dialects")
+    code = f"import sys, kamino; print([m for m in {heavy!r} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert found == "[]"
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_docstring_examples_run(path: Path) -> None:
+    import doctest
+    import importlib
+
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
