@@ -1,0 +1,225 @@
+"""The gate: the one narrow way from private data to public values.
+
+>>> import numpy as np
+>>> from kamino.privacy import Budget, Gate, multiplier_for
+>>> gate = Gate(Budget(epsilon=1.0, delta=1e-6))
+>>> z = multiplier_for(gate.gaussian_left() / 2)
+>>> ages = np.array([120, 340, 90])
+>>> noisy = gate.release_counts(ages, what="1-way marginal", attributes=("age",), noise_multiplier=z)
+>>> noisy.shape, round(gate.counts_sigma(z), 2)
+((3,), 5.99)
+>>> gate.ledger.to_rows()[0]["attributes"]
+['age']
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.errors import PrivacyError
+from kamino.privacy.budget import Budget
+from kamino.privacy.discrete_gaussian import scale_for
+from kamino.privacy.ledger import Entry, Ledger
+from kamino.privacy.mechanisms import bounds, categories, counts, vectors
+from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise
+from kamino.privacy.sensitivity import Sensitivity
+from kamino.privacy.tape import LiveTape, S, T, Tape
+from kamino.privacy.unit import PrivacyUnit, choose_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Gate:
+    """A ledger and a source of noise, bound together: nothing leaves that was not charged first.
+
+    Without `noise`, it comes from the operating system. With epsilon=inf there is none, whatever multiplier
+    is asked for, and the ledger is marked "not private". The gate holds no private data.
+
+    Guarantees:
+        A release over the budget draws nothing. [test_charge_over_budget_raises_and_draws_nothing]
+        No message and no repr holds a private value. [test_no_private_value_in_any_message]
+        What comes out depends on the releases only. [test_replay_passes_on_the_clean_path]
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        *,
+        unit: PrivacyUnit | None = None,
+        noise: Noise | None = None,
+        tape: Tape | None = None,
+    ) -> None:
+        self.budget = budget
+        self.unit = unit or PrivacyUnit()
+        self.noise: Noise = noise or SecureNoise()
+        if not budget.is_private:
+            self.noise = ExactNoise()
+        elif self.noise.mark == NOT_PRIVATE:
+            raise PrivacyError(
+                f"a source without noise was given for epsilon={budget.epsilon:g}; leave `noise` out, "
+                "or give epsilon=inf."
+            )
+        self.ledger = Ledger(budget, unit=self.unit, mark=self.noise.mark)
+        self._tape: Tape = tape or LiveTape()
+        self._rows_selected = self.unit.column is None
+
+    def __repr__(self) -> str:
+        return f"Gate({self.ledger!r})"
+
+    def gaussian_left(self) -> float:
+        """Return how much mu² is left: a release with multiplier z costs 1 / z² of it."""
+        return self.ledger.gaussian_left()
+
+    def counts_sigma(self, noise_multiplier: float) -> float:
+        """Return the sigma that `release_counts` adds to a histogram at this multiplier; 0 if epsilon is inf."""
+        deviation = self.deviation(noise_multiplier, self.sensitivity(Sensitivity.of_histogram()))
+        return scale_for(deviation) if deviation else 0.0
+
+    def select_rows(self, table: pa.Table) -> pa.Table:
+        """Keep at most `max_rows` rows of each privacy unit; the table itself if the unit is a row.
+
+        Must come before any release when the unit has a column: later releases count on it.
+        """
+        if self.unit.column is None:
+            return table
+        if self.unit.column not in table.column_names:
+            raise PrivacyError(
+                f"the unit column {self.unit.column!r} is not in the table; its columns: "
+                f"{', '.join(table.column_names)}."
+            )
+        entry = Entry(kind="coins", what="coins to choose rows of a unit", attributes=(), events=())
+        coins = self._tape.play(entry, lambda: None, lambda _: self.noise.coins())
+        values = table.column(self.unit.column).to_pylist()
+        kept = choose_rows(values, self.unit.max_rows, coins)
+        self._rows_selected = True
+        return table.take(kept)
+
+    def release_counts(
+        self,
+        values: NDArray[np.int64],
+        *,
+        what: str,
+        attributes: tuple[str, ...],
+        noise_multiplier: float,
+        sensitivity: float | Sensitivity | None = None,
+    ) -> NDArray[np.int64]:
+        """Release whole numbers with discrete Gaussian noise, in the same shape.
+
+        By default `values` is a histogram: a row counts in at most one cell. Otherwise give the L2 `sensitivity` to one
+        row (a number is meant under the run's relation): `Sensitivity.of_histogram(3)` for three stacked histograms.
+        The unit's `max_rows` is multiplied in here. It costs 1 / noise_multiplier² of mu².
+        """
+        return counts.release_counts(
+            self,
+            values,
+            what=what,
+            attributes=attributes,
+            noise_multiplier=noise_multiplier,
+            sensitivity=sensitivity,
+        )
+
+    def release_row_count(self, num_rows: int, *, noise_multiplier: float) -> int:
+        """Release the number of rows, at least 0."""
+        noisy = self.release_counts(
+            np.asarray([num_rows], dtype=np.int64),
+            what="number of rows",
+            attributes=(),
+            noise_multiplier=noise_multiplier,
+            sensitivity=Sensitivity(add_remove=1.0, replace=1.0),
+        )
+        return max(0, int(noisy[0]))
+
+    def release_vector(
+        self,
+        values: NDArray[np.float64],
+        *,
+        what: str,
+        attributes: tuple[str, ...],
+        noise_multiplier: float,
+        sensitivity: float | Sensitivity,
+        lower: float = -math.inf,
+        upper: float = math.inf,
+        grid: float | None = None,
+    ) -> NDArray[np.float64]:
+        """Release real numbers (rates, scores) with noise on a grid.
+
+        The values are clipped to [lower, upper] and rounded to the grid first.
+        `sensitivity` is the L2 sensitivity of the whole vector to one row; a plain number is meant under the run's
+        relation. The step is the largest power of two that is at most `grid`; by default it is so small that rounding
+        adds at most 0.1% to the noise. NaN is taken as 0. It costs 1 / noise_multiplier² of mu².
+        """
+        return vectors.release_vector(
+            self,
+            values,
+            what=what,
+            attributes=attributes,
+            noise_multiplier=noise_multiplier,
+            sensitivity=sensitivity,
+            lower=lower,
+            upper=upper,
+            grid=grid,
+        )
+
+    def release_categories(
+        self, values: Iterable[Any], *, attribute: str, noise_multiplier: float, delta: float
+    ) -> categories.NoisyCategories:
+        """Release the categories that enough rows have, sorted, each with its noisy count.
+
+        `values` are strings or whole numbers: one a row (a list, a numpy or a pyarrow array), or a mapping to counts.
+        Anything else, such as null, is no category. It costs 1 / noise_multiplier² of mu² and `delta` of delta.
+
+        Guarantees:
+            A category of one unit appears with probability at most `delta`. [test_rare_category_appears_at_most_delta]
+            One with many rows appears. [test_frequent_category_appears]
+        """
+        return categories.release_categories(
+            self, values, attribute=attribute, noise_multiplier=noise_multiplier, delta=delta
+        )
+
+    def release_bounds(
+        self, values: NDArray[Any], *, attribute: str, noise_multiplier: float, integer: bool = False
+    ) -> bounds.NoisyBounds:
+        """Release a range that holds nearly all values, at edges of public bins: never the exact extremes.
+
+        Give dates and times as whole days or seconds with `integer=True`. NaN and infinity stop nothing. It costs
+        1 / noise_multiplier² of mu², in two releases.
+        """
+        return bounds.release_bounds(
+            self, values, attribute=attribute, noise_multiplier=noise_multiplier, integer=integer
+        )
+
+    def sensitivity(self, row: float | Sensitivity) -> Sensitivity:
+        """Return the sensitivity to one privacy unit, from that to one row."""
+        return Sensitivity.of(row, self.budget.neighbours).for_rows(self.unit.max_rows)
+
+    def deviation(self, noise_multiplier: float, sensitivity: Sensitivity) -> float:
+        """Return the standard deviation to charge for: 0, no noise, if epsilon is inf."""
+        if not self.budget.is_private:
+            return 0.0
+        if not 0 < noise_multiplier < math.inf:
+            raise PrivacyError(
+                f"a release has noise multiplier {noise_multiplier}; expected a positive finite number "
+                "(epsilon=inf for no noise)."
+            )
+        distance = sensitivity.under(self.budget.neighbours)
+        if not math.isfinite(distance):
+            raise PrivacyError(
+                "a release has no bound on its sensitivity under the relation of the run; declare one, or clip."
+            )
+        return noise_multiplier * distance
+
+    def publish(self, entry: Entry, *, truth: Callable[[], S], answer: Callable[[S], T]) -> T:
+        """Charge, then compute the truth, then draw. For mechanisms only."""
+        if not self._rows_selected:
+            raise PrivacyError(
+                f"the privacy unit is {self.unit.describe()}, but select_rows was not called; "
+                "call it on the table first."
+            )
+        self.ledger.charge(entry)
+        return self._tape.play(entry, truth, answer)

@@ -1,0 +1,171 @@
+"""What was released, and what it cost: charged before any draw, refused where the budget would not hold.
+
+A ledger holds public facts only: it may be printed, stored and published.
+
+    >>> ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
+    >>> from kamino.privacy.events import GaussianEvent
+    >>> event = GaussianEvent(noise_multiplier=6.0, replace_multiplier=6.0 / 2**0.5)
+    >>> ledger.charge(Entry(kind="counts", what="ages", attributes=("age",), events=((event, 1),)))
+    >>> round(ledger.spent(), 3), round(ledger.spent(Neighbours.REPLACE), 3)
+    (0.686, 0.995)
+    >>> round(ledger.gaussian_left(), 5)
+    0.02825
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+
+from kamino.errors import BudgetError, PrivacyError
+from kamino.privacy.accountant import Tally, epsilon_of
+from kamino.privacy.budget import Budget, Neighbours
+from kamino.privacy.calibration import gaussian_mu, max_mu
+from kamino.privacy.events import Events
+from kamino.privacy.noise import NOT_PRIVATE
+from kamino.privacy.unit import PrivacyUnit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One release. Every field may be published: private data reaches none but through other releases."""
+
+    kind: str
+    """Which mechanism: counts, vector, categories, bounds."""
+    what: str
+    """What was released, in words."""
+    attributes: tuple[str, ...]
+    events: Events
+    sigma: float = 0.0
+    """The scale of the noise, in the units of the released values; 0 for none."""
+    sensitivity: float = 0.0
+    """The L2 sensitivity of the released values to one privacy unit, under the run's relation."""
+    grid: float = 1.0
+    """The released values are whole multiples of it, noise included."""
+    shape: tuple[int, ...] = ()
+    parameters: tuple[tuple[str, float], ...] = ()
+    """What else the mechanism was told."""
+
+
+class Ledger:
+    """The entries of one run, never above its budget.
+
+    Which Gaussian release comes next, and with how much noise, may depend on earlier releases: mu² adds up all the same
+    (Smith, Thakurta 2022). The number and the parameters of sampled events must be planned before the first of them.
+
+    Guarantees:
+        A charge over the budget raises and changes nothing.
+        [test_charge_over_budget_raises_and_draws_nothing] n events in one charge cost what n charges cost.
+        [test_charging_n_at_once_equals_n_charges] What it spent is never above epsilon.
+        [test_ledger_never_goes_over]
+    """
+
+    def __init__(self, budget: Budget, *, unit: PrivacyUnit | None = None, mark: str = "") -> None:
+        self.budget = budget
+        self.unit = unit or PrivacyUnit()
+        self.mark = mark if budget.is_private else NOT_PRIVATE
+        """Why the run must not be released: "", "not for release" or "not private"."""
+        self._entries: list[Entry] = []
+        self._tallies = {relation: Tally() for relation in Neighbours}
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, in the order they were charged."""
+        return tuple(self._entries)
+
+    def charge(self, entry: Entry) -> None:
+        """Enter one release, or raise `BudgetError` and enter nothing."""
+        tallies = {}
+        for relation, total in self._tallies.items():
+            for event, count in entry.events:
+                total = total.plus(event, count, relation)
+            tallies[relation] = total
+        if self.budget.is_private and not _fits(tallies[self.budget.neighbours], self.budget):
+            raise BudgetError(
+                f"releasing {entry.what!r} on {', '.join(entry.attributes) or 'no attribute'} would go over the "
+                f"budget of epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}; {self.spent():.6g} of "
+                "epsilon is spent. Nothing was drawn. Plan fewer releases, more noise, or a larger budget."
+            )
+        self._tallies = tallies
+        self._entries.append(entry)
+
+    def spent(self, neighbours: Neighbours | None = None) -> float:
+        """Return the epsilon spent so far at the budget's delta, by default under the run's relation."""
+        relation = neighbours or self.budget.neighbours
+        return epsilon_of(self._tallies[relation], delta=self.budget.delta, neighbours=relation)
+
+    def gaussian_left(self) -> float:
+        """Return how much mu² is left for Gaussian releases; inf if epsilon is inf.
+
+        Raises:
+            PrivacyError: if a sampled event was charged: mu² then does not add up.
+        """
+        total = self._tallies[self.budget.neighbours]
+        if total.sampled:
+            raise PrivacyError(
+                "sampled events were charged, so what is left is not a number of mu²; plan with calibrate() instead."
+            )
+        if not self.budget.is_private:
+            return math.inf
+        return max(0.0, gaussian_mu(self.budget, reserved_delta=total.delta) ** 2 - total.gaussian)
+
+    def delta_left(self) -> float:
+        """Return how much of delta the delta events have not spent."""
+        return self.budget.delta - self._tallies[self.budget.neighbours].delta
+
+    def to_rows(self) -> list[dict[str, object]]:
+        """Return one flat row for each entry, for a table or a file."""
+        return [_row(number, entry) for number, entry in enumerate(self._entries, start=1)]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return all of the ledger as plain data; infinite numbers are None."""
+        return {
+            "epsilon": _finite(self.budget.epsilon),
+            "delta": self.budget.delta,
+            "neighbours": self.budget.neighbours.value,
+            "unit": {
+                "column": self.unit.column,
+                "max_rows": self.unit.max_rows,
+                "text": self.unit.describe(),
+            },
+            "mark": self.mark,
+            "spent_epsilon": {relation.value: _finite(self.spent(relation)) for relation in Neighbours},
+            "entries": self.to_rows(),
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.budget!r}, entries={len(self._entries)}, mark={self.mark!r})"
+
+
+def _fits(total: Tally, budget: Budget) -> bool:
+    if total.delta > budget.delta:
+        return False
+    if total.sampled:
+        return epsilon_of(total, delta=budget.delta, neighbours=budget.neighbours) <= budget.epsilon
+    return total.gaussian <= max_mu(budget, reserved_delta=total.delta) ** 2
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _row(number: int, entry: Entry) -> dict[str, object]:
+    events = [{"type": type(event).__name__, "count": count, **asdict(event)} for event, count in entry.events]
+    return {
+        "number": number,
+        "kind": entry.kind,
+        "what": entry.what,
+        "attributes": list(entry.attributes),
+        "sigma": entry.sigma,
+        "sensitivity": _finite(entry.sensitivity),
+        "noise_multiplier": _finite(entry.sigma / entry.sensitivity) if entry.sensitivity else None,
+        "grid": entry.grid,
+        "shape": list(entry.shape),
+        "parameters": {name: _finite(value) for name, value in entry.parameters},
+        "events": events,
+    }

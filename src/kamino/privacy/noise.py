@@ -1,0 +1,128 @@
+"""Where noise comes from: the operating system, unless a test says otherwise.
+
+Noise on counts is the discrete Gaussian: P(k) proportional to exp(-k²/(2 sigma²)) over all integers k
+(Canonne, Kamath, Steinke 2020), drawn exactly by OpenDP, with no floating point on the way.
+
+    >>> SecureNoise().discrete_gaussian(3.0, (2, 5)).shape
+    (2, 5)
+    >>> ExactNoise().discrete_gaussian(0.0, (3,)).tolist()
+    [0, 0, 0]
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.errors import PrivacyError
+
+NOT_FOR_RELEASE = "not for release"
+NOT_PRIVATE = "not private"
+
+
+class Noise(Protocol):
+    """A source of noise. `mark` is empty, or says why what it made must not be released."""
+
+    @property
+    def mark(self) -> str:
+        """Return "", `NOT_FOR_RELEASE` or `NOT_PRIVATE`."""
+        ...
+
+    def discrete_gaussian(self, sigma: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return independent draws of the discrete Gaussian of scale `sigma`."""
+        ...
+
+    def coins(self) -> bytes:
+        """Return 32 random bytes, to choose among the rows of a unit."""
+        ...
+
+
+class SecureNoise:
+    """Exact discrete Gaussian noise from the operating system's randomness, by OpenDP. The default.
+
+    Guarantees:
+        The draws have the stated probabilities. [test_discrete_gaussian_fits_its_probabilities]
+    """
+
+    @property
+    def mark(self) -> str:
+        """Return "": what this makes may be released."""
+        return ""
+
+    def discrete_gaussian(self, sigma: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return independent draws of the discrete Gaussian of scale `sigma`."""
+        _check_sigma(sigma)
+        size = math.prod(shape)
+        if size == 0:
+            return np.zeros(shape, dtype=np.int64)
+        draws = _opendp_gaussian(sigma)(np.zeros(size, dtype=np.int64))
+        return np.asarray(draws, dtype=np.int64).reshape(shape)
+
+    def coins(self) -> bytes:
+        """Return 32 random bytes from the operating system."""
+        return os.urandom(32)
+
+
+class SeededNoise:
+    """Repeatable noise, for tests only: marks all it makes "not for release"."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def mark(self) -> str:
+        """Return `NOT_FOR_RELEASE`: who knows the seed can take the noise away."""
+        return NOT_FOR_RELEASE
+
+    def discrete_gaussian(self, sigma: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return draws by inversion of a table, or rounded normal ones where nobody can tell the two apart."""
+        _check_sigma(sigma)
+        if sigma > 1_000:
+            return np.rint(self._rng.normal(0.0, sigma, shape)).astype(np.int64)
+        half = math.ceil(12 * sigma) + 1
+        support = np.arange(-half, half + 1)
+        weights = np.exp(-(support**2) / (2 * sigma**2))
+        cumulative = np.cumsum(weights / weights.sum())
+        places = np.searchsorted(cumulative, self._rng.random(shape), side="right")
+        return support[np.minimum(places, 2 * half)].astype(np.int64)
+
+    def coins(self) -> bytes:
+        """Return 32 bytes that the seed decides."""
+        return self._rng.bytes(32)
+
+
+class ExactNoise:
+    """No noise, for epsilon=inf: marks all it makes "not private"."""
+
+    @property
+    def mark(self) -> str:
+        """Return `NOT_PRIVATE`."""
+        return NOT_PRIVATE
+
+    def discrete_gaussian(self, sigma: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return zeros."""
+        return np.zeros(shape, dtype=np.int64)
+
+    def coins(self) -> bytes:
+        """Return 32 random bytes from the operating system."""
+        return os.urandom(32)
+
+
+def _check_sigma(sigma: float) -> None:
+    if not 0 < sigma < 2.0**50:
+        raise PrivacyError(
+            f"the noise has sigma {sigma:g}; expected more than 0 and less than 2^50. Give the run a larger budget "
+            "share, or epsilon=inf for no noise at all."
+        )
+
+
+def _opendp_gaussian(sigma: float) -> Any:
+    import opendp.prelude as dp  # slow to import: only when noise is drawn
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+    return dp.m.make_gaussian(*space, scale=sigma)

@@ -1,0 +1,72 @@
+"""Whose privacy is promised: a row, or all rows that share a value of one column, cut to a number of rows.
+
+>>> PrivacyUnit().max_rows
+1
+>>> PrivacyUnit(column="customer_id", max_rows=3).describe()
+"all rows with one value of 'customer_id', at most 3 of them kept"
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.errors import PrivacyError
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyUnit:
+    """What one neighbour has and the other has not. Without a column it is one row.
+
+    With a column, all rows with one value of it are one unit (null is a value as any other), and at most
+    `max_rows` of them are kept. Every sensitivity grows with `max_rows`.
+    """
+
+    column: str | None = None
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
+            raise PrivacyError(f"max_rows is {self.max_rows!r}; expected a whole number, 1 or larger.")
+        if self.column is None and self.max_rows != 1:
+            raise PrivacyError(
+                f"max_rows is {self.max_rows} but no unit column is given; name the column that says whose a row is, "
+                "for example unit='customer_id'."
+            )
+
+    def describe(self) -> str:
+        """Say in one line what the unit is."""
+        if self.column is None:
+            return "one row"
+        return f"all rows with one value of '{self.column}', at most {self.max_rows} of them kept"
+
+
+def choose_rows(values: Sequence[object], max_rows: int, coins: bytes) -> NDArray[np.int64]:
+    """Return the places of the kept rows, ascending: at most `max_rows` for each distinct value.
+
+    A unit that has more loses some at random. Which ones depends on `coins`, on the unit's value and on the
+    number of its rows alone, so another unit's coming or going changes nothing here.
+
+    Guarantees:
+        No unit keeps more than `max_rows`. [test_no_unit_keeps_more_than_its_rows]
+        The choice in a unit does not depend on others. [test_choice_ignores_other_units]
+    """
+    # Told apart by their text, not by equality: NaN is not equal to itself, and its rows would escape the
+    # limit.
+    places: dict[str, list[int]] = {}
+    for place, value in enumerate(values):
+        places.setdefault(f"{type(value).__name__}:{value!r}", []).append(place)
+    kept: list[int] = []
+    for name, own in places.items():
+        kept.extend(own if len(own) <= max_rows else _some_of(own, name, max_rows, coins))
+    return np.sort(np.asarray(kept, dtype=np.int64))
+
+
+def _some_of(own: list[int], name: str, max_rows: int, coins: bytes) -> list[int]:
+    seed = int.from_bytes(hashlib.blake2b(name.encode(), key=coins, digest_size=32).digest())
+    picks = np.random.default_rng(seed).choice(len(own), size=max_rows, replace=False)
+    return [own[pick] for pick in sorted(picks.tolist())]

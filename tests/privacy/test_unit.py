@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kamino.errors import PrivacyError
+from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit, SeededNoise, Sensitivity
+from kamino.privacy.unit import choose_rows
+
+ONE = Budget(epsilon=1.0, delta=1e-6)
+owners = st.lists(st.one_of(st.integers(0, 5), st.none(), st.just(math.nan)), max_size=60)
+COINS = bytes(range(32))
+
+
+@given(owners, st.integers(1, 5))
+def test_no_unit_keeps_more_than_its_rows(values, max_rows):
+    kept = choose_rows(values, max_rows, COINS)
+    had = Counter(repr(value) for value in values)
+    has = Counter(repr(values[place]) for place in kept)
+    assert has == {name: min(count, max_rows) for name, count in had.items()}
+    assert kept.tolist() == sorted(kept.tolist())
+
+
+@given(owners, owners, st.integers(1, 4), st.randoms())
+def test_choice_ignores_other_units(own, others, max_rows, random):
+    others = [f"other {value}" for value in others]
+    mixed = [(value, place) for place, value in enumerate(own)]
+    for value in others:
+        mixed.insert(random.randint(0, len(mixed)), (value, -1))
+    alone = choose_rows(own, max_rows, COINS).tolist()
+    together = choose_rows([value for value, _ in mixed], max_rows, COINS)
+    assert [mixed[place][1] for place in together if mixed[place][1] >= 0] == alone
+
+
+def test_choice_is_random_over_coins():
+    first = Counter(int(choose_rows(["a"] * 4, 1, number.to_bytes(32))[0]) for number in range(1, 2001))
+    # Each of the four has mean 500 and deviation 19.4: six deviations, false alarm below 1e-8.
+    assert all(abs(first[place] - 500) < 117 for place in range(4))
+
+
+def test_select_rows_of_a_table():
+    table = pa.table({"who": ["a", "b", "a", "a", "c"], "x": [1, 2, 3, 4, 5]})
+    gate = Gate(ONE, unit=PrivacyUnit(column="who", max_rows=2))
+    kept = gate.select_rows(table)
+    assert Counter(kept["who"].to_pylist()) == {"a": 2, "b": 1, "c": 1}
+    assert kept["x"].to_pylist() == sorted(kept["x"].to_pylist())
+    assert gate.ledger.entries == ()
+
+
+def test_row_unit_keeps_the_table():
+    table = pa.table({"x": [1, 1, 1]})
+    assert Gate(ONE).select_rows(table) is table
+
+
+def test_release_before_select_rows_is_refused():
+    gate = Gate(ONE, unit=PrivacyUnit(column="who", max_rows=2), noise=SeededNoise(0))
+    with pytest.raises(PrivacyError, match="select_rows was not called"):
+        gate.release_counts(np.arange(3), what="x", attributes=(), noise_multiplier=9.0)
+    assert gate.ledger.entries == ()
+
+
+def test_unknown_unit_column_is_named():
+    gate = Gate(ONE, unit=PrivacyUnit(column="who"))
+    with pytest.raises(PrivacyError, match=r"'who' is not in the table; its columns: x, y"):
+        gate.select_rows(pa.table({"x": [1], "y": [2]}))
+
+
+@pytest.mark.parametrize(("column", "max_rows"), [("who", 0), ("who", -1), ("who", 1.5), ("who", True), (None, 3)])
+def test_senseless_unit_is_refused(column, max_rows):
+    with pytest.raises(PrivacyError, match="max_rows"):
+        PrivacyUnit(column=column, max_rows=max_rows)
+
+
+cells = st.lists(st.integers(0, 3), min_size=0, max_size=3)
+
+
+@settings(max_examples=300)
+@given(cells, cells)
+def test_unit_sensitivity_bounds_every_move(own, other):
+    bound = Sensitivity.of_histogram().for_rows(3)
+    first, second = np.bincount(own, minlength=4), np.bincount(other, minlength=4)
+    assert np.linalg.norm(first) <= bound.under(Neighbours.ADD_REMOVE) + 1e-12
+    assert np.linalg.norm(first - second) <= bound.under(Neighbours.REPLACE) + 1e-12
+
+
+def test_sensitivity_of_stacked_histograms_and_defaults():
+    stacked = Sensitivity.of_histogram(4)
+    assert (stacked.add_remove, stacked.replace) == (2.0, pytest.approx(math.sqrt(8)))
+    assert Sensitivity(add_remove=1.0, replace=9.0).replace == 2.0  # the triangle inequality
+    assert Sensitivity.of(0.5, Neighbours.REPLACE).add_remove == math.inf
+    for value in (0.0, -1.0):
+        with pytest.raises(PrivacyError, match="sensitivity"):
+            Sensitivity(add_remove=value)
