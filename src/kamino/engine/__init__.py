@@ -1,0 +1,6 @@
+"""Where private counts are computed, and handed to the gate."""
+
+from kamino.engine.discovery import DiscoveryShare, discover_domains
+from kamino.engine.memory import MemoryMeasurer
+
+__all__ = ["DiscoveryShare", "MemoryMeasurer", "discover_domains"]

@@ -1,0 +1,173 @@
+"""What a tuple model is, and the two sides it stands between: private counts in, public probabilities out.
+
+A backend is fitted through a `Measurer`, the only thing here that touches private rows; whatever it returns is noisy
+and public. The fitted `TupleModel` holds public facts only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.errors import ModelError
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAttribute:
+    """What the model knows of an attribute: how many codes, whether neighbours are alike, which code is null."""
+
+    name: str
+    size: int
+    ordered: bool = False
+    null_code: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ModelError(f"attribute {self.name!r} has {self.size} values; a domain needs at least one.")
+        if self.null_code is not None and not 0 <= self.null_code < self.size:
+            raise ModelError(f"attribute {self.name!r}: null code {self.null_code} is outside 0..{self.size - 1}.")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CodeMap:
+    """A public map from codes to bins, kept as runs so that a domain of a billion codes stays small.
+
+    Codes `starts[i]` up to the next start go to bin `labels[i]`.
+    """
+
+    size: int
+    bins: int
+    starts: IntArray
+    labels: IntArray
+
+    def __post_init__(self) -> None:
+        if len(self.starts) != len(self.labels) or len(self.starts) == 0 or self.starts[0] != 0:
+            raise ModelError("a code map needs one label for each run, and a first run that starts at code 0.")
+        if np.any(np.diff(self.starts) <= 0) or self.starts[-1] >= self.size:
+            raise ModelError("the runs of a code map must ascend and stay inside the domain.")
+        if self.labels.min() < 0 or self.labels.max() >= self.bins:
+            raise ModelError("a code map has a label outside its bins.")
+
+    def __call__(self, codes: IntArray) -> IntArray:
+        """Return the bin of each code."""
+        if len(self.starts) == self.size:
+            return self.labels[codes]
+        return self.labels[np.searchsorted(self.starts, codes, side="right") - 1]
+
+    @staticmethod
+    def identity(size: int) -> CodeMap:
+        """Give every code its own bin."""
+        codes = np.arange(size, dtype=np.int64)
+        return CodeMap(size=size, bins=size, starts=codes, labels=codes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidate:
+    """A marginal that may be measured: its attributes, each read through a code map where one is given."""
+
+    attributes: tuple[str, ...]
+    binning: Mapping[str, CodeMap]
+
+
+class Measurer(Protocol):
+    """The private side: noisy counts and noisy distances of one private table, each release paid for.
+
+    The noise is Gaussian with standard deviation `noise_multiplier` times the L2 sensitivity, so that a release costs
+    `1 / noise_multiplier**2` and costs add up. A multiplier of 0 asks for the exact answer (no privacy).
+    """
+
+    def marginal(
+        self, attributes: tuple[str, ...], binning: Mapping[str, CodeMap] | None, *, noise_multiplier: float
+    ) -> NDArray[Any]:
+        """Return noisy counts of the flattened (C order) contingency table; adding a row moves one cell by 1."""
+        ...
+
+    def scores(
+        self, candidates: Sequence[Candidate], model_answers: Sequence[FloatArray], *, noise_multiplier: float
+    ) -> FloatArray:
+        """Return noisy L1 distances between each candidate's true counts and the model's expected counts.
+
+        Adding a row moves each distance by at most 1, so the vector of k has L2 sensitivity sqrt(k).
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cells:
+    """How the codes of an attribute are spread inside its bins: runs of codes, uniform inside a run.
+
+    P(code | bin) = share[i] / width[i] for the run i that holds the code, and sum of `share` over a bin's runs is 1.
+    """
+
+    map: CodeMap
+    width: IntArray
+    share: FloatArray
+
+    def log_share(self, codes: IntArray) -> FloatArray:
+        """Return log P(code | its bin) for each code."""
+        run = np.searchsorted(self.map.starts, codes, side="right") - 1
+        with np.errstate(divide="ignore"):
+            log: FloatArray = np.log(self.share / self.width)
+        return log[run]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Conditional:
+    """P(attribute | context) for many rows: one row of the table for each distinct context.
+
+    P(code v | row i) = exp(log_prob[context[i], bin of v]) * P(v | bin of v); the second factor is in `cells`.
+    """
+
+    attribute: str
+    context: IntArray
+    log_prob: FloatArray
+    cells: Cells
+
+    def of(self, codes: IntArray) -> FloatArray:
+        """Return log P(codes[i] | context of row i)."""
+        result: FloatArray = self.log_prob[self.context, self.cells.map(codes)] + self.cells.log_share(codes)
+        return result
+
+    def dense(self) -> FloatArray:
+        """Return log P for every distinct context (rows) and every code (columns)."""
+        codes = np.arange(self.cells.map.size, dtype=np.int64)
+        result: FloatArray = self.log_prob[:, self.cells.map(codes)] + self.cells.log_share(codes)[None, :]
+        return result
+
+
+@runtime_checkable
+class TupleModel(Protocol):
+    """The public side: a distribution of one row, split along a sequence of attributes."""
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The attributes, in the order in which a row is filled."""
+        ...
+
+    @property
+    def num_rows(self) -> float:
+        """The noisy number of rows of the table it was fitted on."""
+        ...
+
+    def parents(self, attribute: str) -> tuple[str, ...]:
+        """Return the earlier attributes that `attribute` depends on."""
+        ...
+
+    def conditional(self, attribute: str, context: Mapping[str, IntArray], num_rows: int) -> Conditional:
+        """Return P(attribute | earlier attributes) for rows whose parents' codes are in `context`."""
+        ...
+
+    def marginal(self, attributes: tuple[str, ...]) -> FloatArray:
+        """Return the joint probabilities of the codes of `attributes`, one axis each."""
+        ...
+
+    def sample(self, num_rows: int, rng: np.random.Generator) -> dict[str, IntArray]:
+        """Draw rows; each row follows the model, and together they follow it more closely than independent ones."""
+        ...
