@@ -11,6 +11,7 @@ import kamino
 from kamino.cli.check import check
 from kamino.cli.console import error_console
 from kamino.cli.demo import demo
+from kamino.cli.init import init
 from kamino.errors import KaminoError
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     help="Differentially private synthetic tables that keep your constraints.",
     epilog="Exit codes: 0 fine; 1 the answer is no; 2 wrong use or bad input.",
 )
+app.command()(init)
 app.command()(check)
 app.command()(demo)
 

@@ -1,0 +1,84 @@
+"""`kamino init`: a schema to start from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kamino.cli.console import error_console
+from kamino.errors import InputError
+from kamino.io import read_table
+from kamino.io.atomic import atomic_file
+from kamino.io.text import read_text
+from kamino.schema import Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
+
+
+def init(
+    data: Annotated[
+        str | None, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write it; the screen if left out.")
+    ] = None,
+    trust_domain: Annotated[
+        bool,
+        typer.Option(
+            "--trust-domain",
+            help="Take values and ranges from the table. Say this only if they are public: nothing protects them then.",
+        ),
+    ] = False,
+    key: Annotated[list[str] | None, typer.Option("--key", help="A column of identifiers; may be repeated.")] = None,
+    query: Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")] = None,
+    sdv: Annotated[Path | None, typer.Option("--sdv", help="Start from SDV's metadata JSON, not a table.")] = None,
+    pandera: Annotated[
+        Path | None, typer.Option("--pandera", help="Start from a pandera schema (YAML or JSON) instead of a table.")
+    ] = None,
+) -> None:
+    """Draft a schema file: names and types only, unless you say that the domains are public.
+
+    What has no domain in the schema is found within the privacy budget when the table is synthesized.
+    """
+    if sum(source is not None for source in (data, sdv, pandera)) != 1:
+        raise InputError("found none or several of DATA, --sdv and --pandera; give the one to start from")
+    if sdv is not None:
+        schema = schema_from_sdv(_json(sdv))
+    elif pandera is not None:
+        schema = schema_from_pandera(read_text(pandera, what="pandera schema"))
+    else:
+        schema = draft_schema(read_table(str(data), query=query), trust_domain=trust_domain, keys=tuple(key or ()))
+    _write(schema, output)
+
+
+def _json(path: Path) -> dict[str, object]:
+    try:
+        document = json.loads(read_text(path, what="metadata file"))
+    except json.JSONDecodeError as problem:
+        raise InputError(f"{path}:{problem.lineno}:{problem.colno}: found text that is not JSON") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{path}: found a JSON {type(document).__name__}, expected an object")
+    return document
+
+
+def _write(schema: Schema, output: Path | None) -> None:
+    text = schema.to_yaml()
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    with atomic_file(output) as handle:
+        handle.write(text.encode("utf-8"))
+    sources = list(schema.sources.values())
+    asserted = sources.count(Source.ASSERTED)
+    console = error_console()
+    console.print(f"Wrote {output}: {len(schema)} attributes.", markup=False)
+    if asserted:
+        console.print(
+            f"{asserted} domains were taken from the table because you said --trust-domain: the file records it."
+        )
+    if schema.missing_domains:
+        console.print(
+            f"{len(schema.missing_domains)} have no domain yet: declare it in the file, or leave it out to have it "
+            "found within the budget."
+        )
