@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains
+from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, discover_types
 from kamino.model.protocol import Candidate, CodeMap
 from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.replay import assert_replay, remove_row, replace_row
@@ -155,3 +155,42 @@ def test_next_to_no_rows_give_some_domain(rows: int) -> None:
     table = mixed_table(50).slice(0, rows)
     schema = found_domains(table, Gate(Budget(epsilon=1.0, delta=1e-6)))
     assert Codec(schema).encode(table).num_rows == rows
+
+
+def as_text(table: pa.Table) -> pa.Table:
+    return pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
+
+
+def test_types_of_text_are_found() -> None:
+    table = as_text(mixed_table(20_000))
+    odd = pa.concat_tables([table, pa.table({name: ["n/a"] for name in table.column_names})])
+    schema = discover_types(odd, Gate(Budget(epsilon=1.0, delta=1e-6)), mu_squared=0.005)
+    assert {name: schema[name].type for name in schema} == {
+        "city": "categorical",
+        "age": "integer",
+        "small": "integer",
+        "rate": "real",
+        "price": "real",
+        "day": "date",
+        "at": "datetime",
+        "gone": "categorical",
+        "vip": "boolean",
+    }
+
+
+def test_leading_zeros_are_text() -> None:
+    table = pa.table({"zip": [f"{n:05d}" for n in range(20_000)]})
+    schema = discover_types(table, Gate(Budget(epsilon=1.0, delta=1e-6)), mu_squared=0.005)
+    assert schema["zip"].type == "categorical"
+
+
+@pytest.mark.parametrize("change", ["a row gone", "a row of nulls"])
+def test_replay_passes_for_types(change: str) -> None:
+    table = mixed_table(300)
+
+    def run(private: pa.Table, gate: Gate) -> str:
+        return discover_types(private, gate, mu_squared=0.005).to_yaml()
+
+    assert_replay(run, as_text(table), as_text(CHANGES[change](table)))
+    odd = pa.concat_tables([as_text(table), pa.table({name: ["n/a"] for name in table.column_names})])
+    assert_replay(run, as_text(table), odd)

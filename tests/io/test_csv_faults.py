@@ -88,7 +88,7 @@ def test_no_permission(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatc
     if os.geteuid() == 0:  # root may read everything: play the refusal
         reader = "kamino.io.tables.read_parquet" if name.endswith("parquet") else "kamino.io.tables.read_csv"
 
-        def refuse(path: Path) -> None:
+        def refuse(path: Path, **options: object) -> None:
             raise PermissionError
 
         monkeypatch.setattr(reader, refuse)

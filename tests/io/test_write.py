@@ -162,3 +162,25 @@ def test_bad_targets(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="column 'a' has type list"):
         write_table(pa.table({"a": [[1]]}), tmp_path / "t.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["d.csv"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_refused_table_is_not_written(tmp_path: Path, suffix: str) -> None:
+    table = pa.table({"zip": ["01", "2"], "n": [1, None], "x": [0.1, 2.0], "digits": ["1", "2"]})
+    seen = []
+    write_table(table, tmp_path / f"t{suffix}", verify=seen.append)
+    assert seen[0].equals(table)
+
+    def refuse(_: pa.Table) -> None:
+        raise InputError("no")
+
+    with pytest.raises(InputError, match="no"):
+        write_table(table, tmp_path / f"u{suffix}", verify=refuse)
+    assert [path.name for path in tmp_path.iterdir()] == [f"t{suffix}"]
+
+
+def test_as_text_ignores_the_cells(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n,2.5\n")
+    table = read_table(tmp_path / "t.csv", as_text=True)
+    assert table.schema.types == [pa.string(), pa.string()]
+    assert table.to_pylist() == [{"a": "1", "b": "x"}, {"a": None, "b": "2.5"}]

@@ -12,6 +12,8 @@ from kamino.cli.check import check
 from kamino.cli.console import error_console
 from kamino.cli.demo import demo
 from kamino.cli.init import init
+from kamino.cli.sample import sample
+from kamino.cli.synth import synth
 from kamino.errors import KaminoError
 
 app = typer.Typer(
@@ -24,6 +26,8 @@ app = typer.Typer(
 )
 app.command()(init)
 app.command()(check)
+app.command()(synth)
+app.command()(sample)
 app.command()(demo)
 
 

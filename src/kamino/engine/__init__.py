@@ -2,5 +2,6 @@
 
 from kamino.engine.discovery import DiscoveryShare, discover_domains
 from kamino.engine.memory import MemoryMeasurer
+from kamino.engine.typing import discover_types
 
-__all__ = ["DiscoveryShare", "MemoryMeasurer", "discover_domains"]
+__all__ = ["DiscoveryShare", "MemoryMeasurer", "discover_domains", "discover_types"]

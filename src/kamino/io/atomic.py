@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -13,8 +13,10 @@ from kamino.errors import InputError
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, verify: Callable[[Path], None] | None = None) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of `path` when the block ends well.
+
+    `verify` is shown the finished temporary file; what it raises stops the rename.
 
     The bytes go to a temporary file in the same folder, are forced to the disk, and are then renamed. A
     failure (no space, no permission, an interrupt) removes the temporary file.
@@ -33,6 +35,8 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
+        if verify is not None:
+            verify(temporary)
         os.replace(temporary, target)
         _sync_folder(target.parent)
     except OSError as error:

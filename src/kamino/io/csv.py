@@ -23,10 +23,13 @@ BLOCK_BYTES = 1 << 24
 COUNT_BYTES = 1 << 24
 
 
-def read_csv(path: Path) -> pa.Table:
+def read_csv(path: Path, *, types: pa.Schema | None = None, as_text: bool = False) -> pa.Table:
     """Read a CSV file, plain or compressed by gzip, with types that fit each whole column.
 
+    With `types`, columns get these instead; with `as_text`, all are strings, whatever the cells hold.
+
     Guarantees:
+        - With `as_text`, the types do not depend on the cells.  [test_as_text_ignores_the_cells]
         - No message holds a cell of the file.  [test_no_cell_in_any_message]
         - Types are found from the whole column.  [test_type_is_found_from_the_whole_column]
     """
@@ -39,8 +42,19 @@ def read_csv(path: Path) -> pa.Table:
         text = _read_text(path, names)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{path}: the gzip data is damaged or cut short. Compress the file again.") from None
-    columns = [infer_column(column) for column in text.columns]
+    if as_text:
+        return text
+    wanted = {field.name: field.type for field in types} if types is not None else {}
+    columns = [_typed(column, wanted.get(name)) for name, column in zip(names, text.columns, strict=True)]
     return normalise_table(pa.Table.from_arrays(columns, names=names), where=str(path))
+
+
+def _typed(text: pa.ChunkedArray, wanted: pa.DataType | None) -> pa.ChunkedArray:
+    """The column as the type it is known to have; as the first that fits where none is known."""
+    if wanted is not None and (pa.types.is_string(wanted) or pa.types.is_large_string(wanted)):
+        return text
+    found = infer_column(text)
+    return found if wanted is None else found.cast(wanted)
 
 
 def open_csv(path: Path) -> BinaryIO:

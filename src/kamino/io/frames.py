@@ -82,3 +82,15 @@ def _mixed_column(name: str, kind: str) -> InputError:
         f"{WHERE}: column '{name}' of type {kind} cannot be held as one plain type. Cast it to a number, "
         "string, date or timestamp, or leave the column out."
     )
+
+
+def like(table: pa.Table, kind: type | None) -> Any:
+    """Return the table as a frame of `kind` where that is pandas or polars; as it is otherwise."""
+    library = kind.__module__.partition(".")[0] if kind is not None else ""
+    if library == "pandas":
+        return table.to_pandas()
+    if library == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    return table

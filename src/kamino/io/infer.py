@@ -13,20 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.io.normalise import in_calendar
+from kamino.schema import spelling
 
 # Decides for most columns that a type does not fit, before all cells are looked at.
 GLANCE_ROWS = 256
-
-_BOOL = r"^(?:true|false|True|False|TRUE|FALSE)$"
-_INTEGER = r"^(?:0|-?[1-9][0-9]*)$"
-_NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
-_NO_NUMBER = r"^(?i:nan|-?inf|-?infinity)$"
-_NUMBER_OR_NOT = f"{_NUMBER}|{_NO_NUMBER}"
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
-_LOCAL = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?$"
-_ZONED = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{_TIME}(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})$"
-_NANOSECONDS = r"\.[0-9]{7}"
 
 
 def infer_column(text: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -51,19 +41,19 @@ def infer_column(text: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _fitting_types(text: pa.ChunkedArray) -> Iterator[pa.DataType]:
-    if _all_match(text, _BOOL):
+    if _all_match(text, spelling.BOOLEAN):
         yield pa.bool_()
-    if _all_match(text, _INTEGER):
+    if _all_match(text, spelling.INTEGER):
         yield pa.int64()
         yield pa.decimal128(38, 0)
         yield pa.decimal256(76, 0)
-    elif _all_match(text, _NUMBER_OR_NOT) and _any_match(text, _NUMBER):
+    elif _all_match(text, spelling.NUMBER_OR_NOT) and _any_match(text, spelling.NUMBER):
         yield pa.float64()
-    elif _all_match(text, _DATE):
+    elif _all_match(text, spelling.DATE):
         yield pa.date32()
-    elif _all_match(text, _LOCAL):
+    elif _all_match(text, spelling.LOCAL_TIME):
         yield pa.timestamp(_unit(text))
-    elif _all_match(text, _ZONED):
+    elif _all_match(text, spelling.ZONED_TIME):
         yield pa.timestamp(_unit(text), "UTC")
 
 
@@ -79,4 +69,4 @@ def _any_match(text: pa.ChunkedArray, pattern: str) -> bool:
 
 
 def _unit(text: pa.ChunkedArray) -> str:
-    return "ns" if _any_match(text, _NANOSECONDS) else "us"
+    return "ns" if _any_match(text, spelling.NANOSECONDS) else "us"

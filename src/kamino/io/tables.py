@@ -14,13 +14,14 @@ from kamino.io.parquet import read_parquet
 from kamino.io.sql import is_url, read_sql
 
 
-def read_table(source: object, *, query: str | None = None) -> pa.Table:
+def read_table(source: object, *, query: str | None = None, as_text: bool = False) -> pa.Table:
     """Read a table from a file, a SQL query or a data frame, with plain column types.
 
     Args:
         source: A path ending in `.csv`, `.csv.gz` or `.parquet`; a URL `duckdb:///file.db` (relative; four
             slashes for an absolute path) or `postgresql://user@host/database`; or a pandas, polars or pyarrow
             frame.
+        as_text: For CSV only: leave all cells text, so that no type is taken from what the cells hold.
         query: For a URL only: a SELECT, or the name of a table. It runs read-only.
 
     Raises:
@@ -43,11 +44,11 @@ def read_table(source: object, *, query: str | None = None) -> pa.Table:
             "duckdb:///file.db or postgresql://user@host/database."
         )
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(os.fspath(source)))
+        return _read_file(Path(os.fspath(source)), as_text=as_text)
     return read_frame(source)
 
 
-def _read_file(path: Path) -> pa.Table:
+def _read_file(path: Path, *, as_text: bool) -> pa.Table:
     name = path.name.lower()
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(
@@ -58,6 +59,6 @@ def _read_file(path: Path) -> pa.Table:
     if not path.exists():
         raise InputError(f"{path}: no such file. Check the path; it is relative to {Path.cwd()}.")
     try:
-        return read_parquet(path) if name.endswith(".parquet") else read_csv(path)
+        return read_parquet(path) if name.endswith(".parquet") else read_csv(path, as_text=as_text)
     except PermissionError:
         raise InputError(f"{path}: no permission to read this file. Change its permissions or its owner.") from None

@@ -9,6 +9,7 @@ all of these.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,13 +20,19 @@ import pyarrow.parquet as pq
 
 from kamino.errors import InputError
 from kamino.io.atomic import atomic_file
+from kamino.io.csv import read_csv
 from kamino.io.normalise import normalise_table
 
 ROWS_AT_ONCE = 1 << 16
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+def write_table(
+    table: pa.Table, path: str | os.PathLike[str], *, verify: Callable[[pa.Table], None] | None = None
+) -> None:
     """Write `table` to `path`, named `.csv` or `.parquet`; an existing file is replaced in one step.
+
+    `verify` is given the table as it reads back from the bytes written, before they get their name; what it raises
+    leaves no file.
 
     Raises:
         InputError: The file cannot be written; an old file of this name is untouched and nothing else is left
@@ -35,6 +42,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
         - Reading the file gives the same table, for what CSV can say.  [test_csv_round_trip]
         - Reading the file gives the same table, for Parquet.  [test_parquet_round_trip]
         - After a failure the folder is as it was.  [test_a_failing_write_leaves_the_old_file]
+        - What `verify` sees is what was written, and its refusal leaves nothing.  [test_a_refused_table_is_not_written]
     """
     target = Path(path)
     kind = target.suffix.lower()
@@ -45,7 +53,12 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     if not target.parent.is_dir():
         raise InputError(f"{target}: there is no folder {target.parent}. Create it first.")
     plain = normalise_table(table, where=f"table for {target}")
-    with atomic_file(target) as handle:
+
+    def verify_file(written: Path) -> None:
+        if verify is not None:
+            verify(pq.read_table(written) if kind == ".parquet" else read_csv(written, types=plain.schema))
+
+    with atomic_file(target, verify=verify_file) as handle:
         if kind == ".parquet":
             pq.write_table(plain, handle)
         else:

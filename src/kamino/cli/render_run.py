@@ -1,0 +1,61 @@
+"""How a run ends on a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kamino.cli.options import shown_epsilon
+
+_RELATIONS = {"add_remove": "one more or one less", "replace": "one replaced"}
+
+
+def print_run(console: Console, certificate: dict[str, Any], *, output: Path | None, seconds: float | None) -> None:
+    """Budget, domains, constraints and where the table went."""
+    grid = Table.grid(padding=(0, 2))
+    for label, text in _facts(certificate, output, seconds):
+        grid.add_row(Text(label, style="bold"), text)
+    console.print(grid)
+
+
+def _facts(certificate: dict[str, Any], output: Path | None, seconds: float | None) -> list[tuple[str, Text]]:
+    privacy = certificate["privacy"]
+    spent = privacy["spent_epsilon"]
+    facts = [
+        ("privacy", Text(f"epsilon {shown_epsilon(spent[privacy['neighbours']])}, delta {privacy['delta']:g}, ")),
+        ("", Text(", ".join(f"{_RELATIONS[r]}: epsilon {shown_epsilon(e)}" for r, e in spent.items()))),
+        ("domains", Text(_domains(certificate["domains"]))),
+        ("constraints", _constraints(certificate["constraints"])),
+    ]
+    facts[0][1].append(f"unit: {privacy['unit']}, {privacy['releases']} releases")
+    if certificate["mark"] != "for release":
+        facts.append(("mark", Text(certificate["mark"], style="bold red")))
+    where = f" in {output}" if output else ""
+    took = f", {seconds:.1f} s" if seconds is not None else ""
+    facts.append(("rows", Text(f"{certificate['rows']:,}{where}{took}")))
+    return facts
+
+
+def _domains(domains: dict[str, list[str]]) -> str:
+    words = {
+        "declared": "declared in the schema",
+        "asserted": "taken from the table because you called them public",
+        "private": "found within the budget",
+    }
+    found = [f"{len(names)} {words[source]}" for source, names in domains.items() if names]
+    return ", ".join(found) or "none"
+
+
+def _constraints(constraints: list[dict[str, Any]]) -> Text:
+    hard = [c for c in constraints if c["hard"]]
+    broken = [c for c in hard if c["violations"]]
+    if not constraints:
+        return Text("none given")
+    if broken:
+        return Text(f"{len(broken)} of {len(hard)} hard constraints violated", style="bold red")
+    soft = len(constraints) - len(hard)
+    return Text(f"no violation of {len(hard)} hard" + (f", {soft} soft" if soft else ""), style="green")

@@ -1,0 +1,65 @@
+"""`kamino sample`: more rows from a fitted model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kamino.cli.console import output_console
+from kamino.cli.options import RowsOption, SeedOption
+from kamino.cli.render_run import print_run
+from kamino.cli.stages import show_stages
+from kamino.cli.synth import make, refuse_output
+from kamino.errors import InputError
+from kamino.pipeline import Stage, Synthesizer
+from kamino.schema import Schema
+
+
+def sample(
+    model: Annotated[Path, typer.Argument(help="A model file made by kamino synth --save-model.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The synthetic table: .csv or .parquet.")],
+    rows: RowsOption = None,
+    given: Annotated[
+        list[str] | None, typer.Option("--given", "-g", help="Fix an attribute: state=CA; may be repeated.")
+    ] = None,
+    seed: SeedOption = None,
+) -> None:
+    """Draw a table from a fitted model. Costs no privacy, however often.
+
+    Several --given of one attribute allow any of the values.
+    """
+    begin = time.perf_counter()
+    synthesizer = Synthesizer.load(model)
+    conditions = read_conditions(given or [], synthesizer.fitted.schema)
+    refuse_output(output)
+    with show_stages(Stage.SAMPLE, Stage.CHECK, Stage.WRITE) as progress:
+        certificate = make(synthesizer, rows, output, progress, given=conditions or None, seed=seed)
+    print_run(output_console(), certificate, output=output, seconds=time.perf_counter() - begin)
+
+
+def read_conditions(texts: list[str], schema: Schema) -> dict[str, list[Any]]:
+    """Read `name=value` texts as values of the attributes they name."""
+    found: dict[str, list[Any]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"found --given {text!r}; expected name=value, such as state=CA")
+        found.setdefault(name, []).append(_value(schema, name, value))
+    return found
+
+
+def _value(schema: Schema, name: str, text: str) -> Any:
+    """The value a text stands for, as the attribute holds it; a text that is none is left to the domain's check."""
+    import pyarrow as pa
+
+    kind = schema[name].arrow_type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if text == "":
+        return None
+    try:
+        return pa.array([text]).cast(kind)[0].as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(f"found --given {name}={text}; expected a value of type {kind}") from None

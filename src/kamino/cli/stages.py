@@ -1,0 +1,29 @@
+"""The stages of a run as a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from kamino.cli.console import error_console
+from kamino.pipeline.stages import Progress as Report
+from kamino.pipeline.stages import Stage, silent
+
+
+@contextmanager
+def show_stages(*stages: Stage) -> Iterator[Report]:
+    """Show the stage a run is in on standard error; nothing where that is not a terminal."""
+    console = error_console()
+    if not console.is_terminal:
+        yield silent
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description:<24}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=len(stages))
+
+        def report(stage: Stage) -> None:
+            progress.update(task, description=stage.value, completed=stages.index(stage) if stage in stages else None)
+
+        yield report

@@ -1,0 +1,132 @@
+"""`kamino synth`: from a private table to a synthetic one, in one command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from kamino.cli.console import output_console
+from kamino.cli.options import (
+    ConstraintsOption,
+    DataArgument,
+    DeltaOption,
+    EpsilonOption,
+    QueryOption,
+    RowsOption,
+    SchemaOption,
+    SeedOption,
+    read_constraints,
+)
+from kamino.cli.render_run import print_run
+from kamino.cli.stages import show_stages
+from kamino.constraints import Constraints
+from kamino.errors import SamplingError
+from kamino.io import write_table
+from kamino.io.atomic import atomic_file
+from kamino.pipeline import SamplingMode, Stage, Synthesizer
+from kamino.privacy import Neighbours
+
+STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
+
+
+def synth(
+    data: DataArgument,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The synthetic table: .csv or .parquet.")],
+    schema: SchemaOption = None,
+    constraints: ConstraintsOption = None,
+    epsilon: EpsilonOption = 1.0,
+    delta: DeltaOption = 1e-6,
+    rows: RowsOption = None,
+    trust_domain: Annotated[
+        bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
+    ] = False,
+    neighbours: Annotated[
+        Neighbours, typer.Option("--neighbours", help="What one person's data is: a row more or less, or replaced.")
+    ] = Neighbours.ADD_REMOVE,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="Column that says whose a row is; protects all of it.")
+    ] = None,
+    max_rows: Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")] = None,
+    sampling: Annotated[SamplingMode, typer.Option("--sampling", help="How rows are drawn.")] = (
+        SamplingMode.CONSTRAINT_AWARE
+    ),
+    save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
+    query: QueryOption = None,
+    seed: SeedOption = None,
+) -> None:
+    """Make a private synthetic table that keeps the constraints.
+
+    Beside it goes OUT.certificate.json: how private the table is, and which constraints it keeps.
+    """
+    begin = time.perf_counter()
+    synthesizer = Synthesizer(
+        schema,
+        read_constraints(constraints),
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=neighbours,
+        unit=unit,
+        max_rows=max_rows,
+        trust_domain=trust_domain,
+        sampling=sampling,
+        seed=seed,
+    )
+    refuse_output(output)
+    with show_stages(*STAGES) as progress:
+        synthesizer.fit(data, query=query, progress=progress)
+        if save_model is not None:
+            synthesizer.save(save_model)
+        certificate = make(synthesizer, rows, output, progress)
+    print_run(output_console(), certificate, output=output, seconds=time.perf_counter() - begin)
+
+
+def make(synthesizer: Synthesizer, rows: int | None, output: Path, progress: Any, **options: Any) -> dict[str, Any]:
+    """Draw a table, write it with its certificate, and return the certificate.
+
+    Guarantees:
+        What breaks a hard constraint is not written, unless constraints were to be ignored.
+        [test_a_table_that_breaks_a_hard_constraint_is_not_written]
+    """
+    progress(Stage.SAMPLE)
+    table = synthesizer.sample(rows, **options)
+    progress(Stage.WRITE)
+    strict = synthesizer.settings.sampling is SamplingMode.CONSTRAINT_AWARE
+    write_table(
+        table, output, verify=lambda written: _verify(written, synthesizer.fitted.constraints, strict, progress)
+    )
+    digest = hashlib.sha256(output.read_bytes()).hexdigest()
+    certificate = synthesizer.certificate(table, sha256=digest)
+    with atomic_file(certificate_path(output)) as handle:
+        handle.write(json.dumps(certificate, indent=2, ensure_ascii=False).encode())
+    return certificate
+
+
+def certificate_path(output: Path) -> Path:
+    """Where the certificate of a table goes."""
+    return output.with_name(f"{output.name}.certificate.json")
+
+
+def refuse_output(output: Path) -> None:
+    """Fail before any budget is spent where the output could not be written."""
+    write_table(pa.table({"a": pa.array([], pa.int64())}), output.with_name(f".try.{output.name}"))
+    output.with_name(f".try.{output.name}").unlink()
+
+
+def _verify(written: pa.Table, constraints: Constraints, strict: bool, progress: Any) -> None:
+    """Check what was written, as it reads back, before it gets its name."""
+    from kamino.constraints import count_violations, print_constraint
+
+    progress(Stage.CHECK)
+    broken = [c for c in constraints if strict and c.is_hard and count_violations(written, c)]
+    if broken:
+        named = "; ".join(print_constraint(c) for c in broken)
+        raise SamplingError(
+            f"found a drawn table that breaks {named}; nothing was written. Ask for fewer rows, widen the domains, "
+            "or make a constraint soft"
+        )

@@ -1,0 +1,72 @@
+"""Schema and constraints of a run, fitted to each other and to the columns of a table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kamino.constraints import Constraints, DenialConstraint, ValueType
+from kamino.constraints.tree import Comparison, Operator, is_cross
+from kamino.constraints.types import value_type
+from kamino.errors import InputError, SamplingError
+from kamino.pipeline.settings import Settings
+from kamino.schema import Key, Schema, check_columns, draft_schema
+
+
+def check_table(table: pa.Table) -> None:
+    """Refuse a table that nothing can be made of. How many rows it has is private and never a reason."""
+    if not table.num_columns:
+        raise InputError("found a table without columns; expected at least one")
+
+
+def schema_for(table: pa.Table, schema: Schema | None, settings: Settings) -> Schema:
+    """The schema of the run: the given one, or one drafted from names and types (and domains, if these are trusted).
+
+    Guarantees:
+        Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
+    """
+    if schema is None:
+        schema = draft_schema(table, trust_domain=settings.trust_domain)
+    elif settings.trust_domain and schema.missing_domains:
+        drafted = draft_schema(table, trust_domain=True)
+        for name in schema.missing_domains:
+            if name in drafted and type(drafted[name]) is type(schema[name]):
+                schema = schema.with_attribute(name, drafted[name])
+    check_columns(schema, table)
+    return schema
+
+
+def check_names(constraints: Constraints, names: list[str]) -> None:
+    """Refuse constraints on attributes that are not there, whatever the types turn out to be."""
+    constraints.bind(dict.fromkeys(names, ValueType.UNKNOWN))
+
+
+def schema_types(schema: Schema) -> dict[str, ValueType]:
+    """How values of each attribute compare, from the schema alone."""
+    kinds = {name: attribute.arrow_type for name, attribute in schema.attributes.items()}
+    return {name: value_type(kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in kinds.items()}
+
+
+def bind_constraints(constraints: Constraints, schema: Schema) -> Constraints:
+    """The constraints, checked against the schema, without those that made-up keys satisfy by themselves."""
+    bound = constraints.bind(schema_types(schema))
+    kept = tuple(c for c in bound if not _holds_by_keys(c, schema))
+    for constraint in kept:
+        for name in constraint.attributes:
+            if isinstance(schema[name], Key):
+                raise SamplingError(
+                    f"{constraint.place}: '{name}' is a key, whose values are made up; expected it only in a "
+                    "constraint that asks for equal keys. Declare it as another type to compare its values."
+                )
+    return Constraints(kept)
+
+
+def _holds_by_keys(constraint: DenialConstraint, schema: Schema) -> bool:
+    """Whether two different rows cannot violate it because it asks for two equal keys, which are all distinct."""
+    return any(
+        isinstance(p, Comparison)
+        and is_cross(p)
+        and p.op is Operator.EQ
+        and {column.name for column in p.columns} == {p.left.name}
+        and isinstance(schema[p.left.name], Key)
+        for p in constraint.predicates
+    )

@@ -1,0 +1,43 @@
+"""What a synthetic table may be accompanied by: how private it is, and which constraints it keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+import kamino
+from kamino.constraints import count_violations, print_constraint
+from kamino.pipeline.fitted import Fitted
+from kamino.schema import Source
+
+
+def certificate_of(fitted: Fitted, table: pa.Table, *, sha256: str | None = None) -> dict[str, Any]:
+    """The facts of a run and of the table it made. Public: made from the ledger, the schema and the synthetic table.
+
+    Guarantees:
+        A run with a seed or without noise is marked so.  [test_certificate_marks_what_must_not_be_released]
+    """
+    ledger = fitted.ledger
+    sources = fitted.schema.sources
+    document: dict[str, Any] = {
+        "kamino": kamino.__version__,
+        "mark": ledger["mark"] or "for release",
+        "privacy": {
+            "epsilon": ledger["epsilon"],
+            "delta": ledger["delta"],
+            "neighbours": ledger["neighbours"],
+            "unit": ledger["unit"]["text"],
+            "spent_epsilon": ledger["spent_epsilon"],
+            "releases": len(ledger["entries"]),
+        },
+        "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
+        "rows": table.num_rows,
+        "constraints": [
+            {"text": print_constraint(c), "hard": c.is_hard, "violations": count_violations(table, c)}
+            for c in fitted.constraints
+        ],
+    }
+    if sha256 is not None:
+        document["sha256"] = sha256
+    return document

@@ -1,0 +1,76 @@
+"""What fitting leaves behind: a model and the facts of its making. Public facts only; it may be saved and shared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from kamino.constraints import Constraints
+from kamino.errors import ModelError
+from kamino.io.bundle import Bundle
+from kamino.model.marginal.network import MarginalModel
+from kamino.schema import Codec, Schema
+
+FORMAT = "kamino-model-1"
+_PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "ledger.json", "model.json")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """A fitted model with its schema, its constraints and the ledger of what it cost. Every field may be published.
+
+    Guarantees:
+        Saving and loading keep everything.  [test_saved_model_samples_the_same]
+        A saved file holds no row of the private table.  [test_model_file_holds_no_private_value]
+    """
+
+    schema: Schema
+    constraints: Constraints
+    model: MarginalModel
+    ledger: dict[str, Any]
+
+    @property
+    def codec(self) -> Codec:
+        """Codes to values and back."""
+        return Codec(self.schema)
+
+    @property
+    def num_rows(self) -> int:
+        """The noisy number of rows of the private table, at least 1."""
+        return max(1, round(self.model.num_rows))
+
+    def to_bundle(self) -> Bundle:
+        """The model as readable texts and plain arrays."""
+        meta, arrays = self.model.to_arrays()
+        texts = {
+            "manifest.json": _dump({"format": FORMAT, "parts": list(_PARTS)}),
+            "schema.yaml": self.schema.to_yaml(),
+            "constraints.dc": f"{self.constraints}\n",
+            "ledger.json": _dump(self.ledger),
+            "model.json": _dump(meta),
+        }
+        return Bundle(texts=texts, arrays=arrays)
+
+    @staticmethod
+    def from_bundle(bundle: Bundle, *, source: str = "model") -> Fitted:
+        """Read what `to_bundle` wrote; anything else raises a `ModelError`."""
+        missing = [part for part in _PARTS if part not in bundle.texts]
+        if missing:
+            raise ModelError(f"{source}: found no {', '.join(missing)}; expected a model file made by Kamino")
+        found = json.loads(bundle.texts["manifest.json"]).get("format")
+        if found != FORMAT:
+            raise ModelError(f"{source}: found format {found!r}, expected {FORMAT!r}; fit the model again")
+        try:
+            return Fitted(
+                schema=Schema.from_yaml(bundle.texts["schema.yaml"], source=f"{source}/schema.yaml"),
+                constraints=Constraints.parse(bundle.texts["constraints.dc"], source=f"{source}/constraints.dc"),
+                model=MarginalModel.from_arrays(json.loads(bundle.texts["model.json"]), dict(bundle.arrays)),
+                ledger=json.loads(bundle.texts["ledger.json"]),
+            )
+        except (KeyError, TypeError, json.JSONDecodeError) as problem:
+            raise ModelError(f"{source}: the model file is damaged ({type(problem).__name__}); fit it again") from None
+
+
+def _dump(document: object) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,149 @@
+"""The front door in Python: fit, sample, save, load."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kamino.constraints import Constraints
+from kamino.errors import InputError, ModelError
+from kamino.io import read_table
+from kamino.io.bundle import read_bundle, write_bundle
+from kamino.io.frames import like
+from kamino.io.text import read_text
+from kamino.pipeline.certificate import certificate_of
+from kamino.pipeline.drawing import Given, draw
+from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.fitting import fit, open_gate
+from kamino.pipeline.settings import Settings
+from kamino.pipeline.stages import Progress, Stage, silent
+from kamino.schema import Schema
+
+
+class Synthesizer:
+    """Fits a private table once and draws synthetic tables from the fit.
+
+    Args:
+        schema: a `Schema`, or the path of a schema file; None to draft one from names and types.
+        constraints: `Constraints`, their text, or the path of a constraint file.
+        settings: keywords of `Settings`: epsilon, delta, neighbours, unit, max_rows, trust_domain, seed, ...
+
+    >>> from kamino.datasets import TAX_CONSTRAINTS, tax
+    >>> made = Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, trust_domain=True, seed=1).fit(tax(500))
+    >>> made.sample(10).num_rows, made.certificate(made.sample(10))["mark"]
+    (10, 'not for release')
+
+    Guarantees:
+        What it draws is (epsilon, delta)-differentially private in the table.  [test_replay_passes_for_synth]
+        The private table is not kept.  [test_synthesizer_keeps_no_private_row]
+    """
+
+    def __init__(
+        self,
+        schema: Schema | str | os.PathLike[str] | None = None,
+        constraints: Constraints | str | os.PathLike[str] = Constraints(),
+        **settings: Any,
+    ) -> None:
+        try:
+            self.settings = Settings(**settings)
+        except TypeError:
+            unknown = ", ".join(sorted(set(settings) - set(Settings.__dataclass_fields__)))
+            raise InputError(
+                f"found unknown settings: {unknown}; expected some of {', '.join(Settings.__dataclass_fields__)}"
+            ) from None
+        self.schema = _schema(schema)
+        self.constraints = _constraints(constraints)
+        if self.schema is not None and self.schema.unit is not None and self.settings.unit is None:
+            self.settings = replace(self.settings, unit=self.schema.unit, max_rows=self.schema.max_rows)
+        self._fitted: Fitted | None = None
+        self._like: type | None = None
+
+    def __repr__(self) -> str:
+        state = "fitted" if self._fitted else "not fitted"
+        return f"Synthesizer(epsilon={self.settings.epsilon:g}, delta={self.settings.delta:g}, {state})"
+
+    def fit(self, table: object, *, query: str | None = None, progress: Progress = silent) -> Synthesizer:
+        """Spend the budget on a table: a data frame, a path, or a database URL with a query. Can be repeated.
+
+        Every call spends the whole budget once more: two fits of one table cost twice.
+        """
+        progress(Stage.READ)
+        untyped = _is_csv(table) and not self.settings.trust_domain
+        private = read_table(table, query=query, as_text=untyped)
+        gate = open_gate(self.settings)
+        self._fitted = fit(
+            private, self.schema, self.constraints, self.settings, gate, untyped=untyped, progress=progress
+        )
+        self._like = None if isinstance(table, str | os.PathLike) else type(table)
+        return self
+
+    @property
+    def fitted(self) -> Fitted:
+        """The model and the facts of its making."""
+        if self._fitted is None:
+            raise ModelError("found no fitted model; call fit(table) or Synthesizer.load(path) first")
+        return self._fitted
+
+    def sample(
+        self, num_rows: int | None = None, *, given: Given | None = None, seed: int | None = None, draw_number: int = 0
+    ) -> Any:
+        """Draw a synthetic table of the kind that was fitted; by default as many rows as that had, give or take noise.
+
+        `given` fixes attributes: `{"state": "CA"}`, or `{"state": ["CA", "NY"]}` for any of several. Drawing costs no
+        privacy, however often.
+        """
+        chosen = seed if seed is not None else self.settings.seed
+        rng = np.random.default_rng(None if chosen is None else [chosen, draw_number])
+        table = draw(
+            self.fitted,
+            self.fitted.num_rows if num_rows is None else num_rows,
+            rng,
+            mode=self.settings.sampling,
+            given=given,
+        )
+        return like(table, self._like)
+
+    def certificate(self, table: pa.Table, *, sha256: str | None = None) -> dict[str, Any]:
+        """The privacy of the fit and the constraints that `table`, drawn from it, keeps."""
+        return certificate_of(self.fitted, read_table(table), sha256=sha256)
+
+    @property
+    def ledger(self) -> dict[str, Any]:
+        """Everything that was released, with its noise and its cost."""
+        return self.fitted.ledger
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that holds public facts only."""
+        write_bundle(self.fitted.to_bundle(), Path(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Synthesizer:
+        """Read a fitted model; runs no code from the file."""
+        fitted = Fitted.from_bundle(read_bundle(Path(path)), source=str(path))
+        synthesizer = cls(fitted.schema, fitted.constraints)
+        synthesizer._fitted = fitted
+        return synthesizer
+
+
+def _schema(schema: Schema | str | os.PathLike[str] | None) -> Schema | None:
+    if schema is None or isinstance(schema, Schema):
+        return schema
+    return Schema.from_yaml(read_text(Path(schema), what="schema file"), source=str(schema))
+
+
+def _constraints(constraints: Constraints | str | os.PathLike[str]) -> Constraints:
+    if isinstance(constraints, Constraints):
+        return constraints
+    if isinstance(constraints, os.PathLike):
+        path = Path(constraints)
+        return Constraints.parse(read_text(path, what="constraint file"), source=str(path))
+    return Constraints.parse(constraints)
+
+
+def _is_csv(table: object) -> bool:
+    return isinstance(table, str | os.PathLike) and os.fspath(table).lower().endswith((".csv", ".csv.gz"))

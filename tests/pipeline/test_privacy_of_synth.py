@@ -1,0 +1,140 @@
+"""The whole run, replayed: nothing of the table leaves but through the gate."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kamino.constraints import Constraints
+from kamino.pipeline import SamplingMode, Settings, Synthesizer
+from kamino.pipeline.drawing import draw
+from kamino.pipeline.fitting import fit
+from kamino.privacy import Gate, Neighbours, PrivacyUnit
+from kamino.schema import Boolean, Categorical, Date, Integer, Key, Real, Schema
+
+RULES = Constraints.parse(
+    "city -> zone\ncheck (age >= 18)\nnot (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)"
+)
+SCHEMA = Schema(
+    attributes={
+        "id": Key(pattern="P{:05d}"),
+        "city": Categorical(values=["Rome", "Oslo", "Bern"], nullable=True),
+        "zone": Categorical(values=["N", "S"], nullable=True),
+        "age": Integer(min=15, max=90, nullable=True),
+        "pay": Real(min=0, max=100, decimals=1, nullable=True),
+        "day": Date(min=dt.date(2020, 1, 1), max=dt.date(2020, 12, 31), nullable=True),
+        "vip": Boolean(nullable=True),
+    }
+)
+
+
+def private_table(rows: int = 120, *, nulls: bool = True) -> pa.Table:
+    rng = np.random.default_rng(5)
+    city = rng.choice(3, rows)
+    age = rng.integers(18, 90, rows)
+    gone = rng.random(rows) < (0.1 if nulls else 0)
+    return pa.table(
+        {
+            "id": [f"secret-{i}" for i in range(rows)],
+            "city": pa.array(np.array(["Rome", "Oslo", "Bern"])[city], mask=gone),
+            "zone": np.array(["S", "N", "N"])[city],
+            "age": age,
+            "pay": age.astype(float),
+            "day": [dt.date(2020, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 366, rows)],
+            "vip": rng.random(rows) < 0.2,
+        }
+    )
+
+
+def synthesize(table: pa.Table, gate: Gate, schema: Schema | None, *, untyped: bool = False, **settings: Any) -> Any:
+    """Everything a run lets out: the synthetic table, the model file's content and the ledger."""
+    options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, **settings)
+    fitted = fit(table, schema, RULES, options, gate, untyped=untyped)
+    drawn = draw(fitted, 50, np.random.default_rng(7), mode=options.sampling)
+    bundle = fitted.to_bundle()
+    return drawn, dict(bundle.texts), dict(bundle.arrays)
+
+
+@pytest.mark.parametrize("nulls", [True, False])
+def test_replay_passes_for_synth(replays: Any, nulls: bool) -> None:
+    replays(lambda table, gate: synthesize(table, gate, SCHEMA), private_table(nulls=nulls))
+
+
+def test_replay_passes_with_domains_found(replays: Any) -> None:
+    replays(lambda table, gate: synthesize(table, gate, None), private_table())
+
+
+def test_replay_passes_for_text(replays: Any) -> None:
+    table = private_table(3_000)
+    text = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
+    odd = pa.concat_tables([text, pa.table({name: ["?!"] for name in text.column_names})])
+    replays(
+        lambda private, gate: synthesize(private, gate, None, untyped=True),
+        text,
+        extra=(odd,),
+        relations=(Neighbours.ADD_REMOVE,),
+    )
+
+
+def test_replay_passes_for_a_unit(replays: Any) -> None:
+    table = private_table()
+    owners = pa.array([f"u{i // 3}" for i in range(table.num_rows)])
+    table = table.set_column(0, "id", owners)
+    gone = table.filter(pa.compute.not_equal(table["id"], "u7"))
+    from kamino.privacy import Budget
+    from kamino.privacy.replay import assert_replay
+
+    assert_replay(
+        lambda private, gate: synthesize(private, gate, SCHEMA, unit="id", max_rows=2),
+        table,
+        gone,
+        budget=Budget(epsilon=1.0, delta=1e-6),
+        unit=PrivacyUnit(column="id", max_rows=2),
+    )
+
+
+@pytest.mark.parametrize("mode", SamplingMode)
+def test_replay_passes_for_every_way_of_drawing(replays: Any, mode: SamplingMode) -> None:
+    replays(
+        lambda table, gate: synthesize(table, gate, SCHEMA, sampling=mode),
+        private_table(),
+        relations=(Neighbours.ADD_REMOVE,),
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("schema", [SCHEMA, None], ids=["declared", "found"])
+def test_budget_is_spent_and_not_overspent(epsilon: float, schema: Schema | None) -> None:
+    made = Synthesizer(schema, RULES, epsilon=epsilon, seed=3).fit(private_table())
+    spent = made.ledger["spent_epsilon"]["add_remove"]
+    assert 0.999 * epsilon <= spent <= epsilon
+
+
+def test_model_file_holds_no_private_value(tmp_path: Path) -> None:
+    made = Synthesizer(SCHEMA, RULES, epsilon=float("inf")).fit(private_table())
+    made.save(tmp_path / "m.kamino")
+    assert b"secret" not in (tmp_path / "m.kamino").read_bytes()
+    assert all("secret" not in text for text in made.fitted.to_bundle().texts.values())
+
+
+def test_synthesizer_keeps_no_private_row() -> None:
+    import gc
+
+    table = private_table()
+    made = Synthesizer(SCHEMA, RULES, seed=1).fit(table)
+    holders = [obj for obj in gc.get_referrers(table) if obj is not globals() and not hasattr(obj, "f_code")]
+    assert all(obj is not vars(made) for obj in holders)
+    assert "secret" not in repr(vars(made))
+
+
+def test_certificate_marks_what_must_not_be_released() -> None:
+    table = private_table()
+    assert Synthesizer(SCHEMA, seed=1).fit(table).ledger["mark"] == "not for release"
+    assert Synthesizer(SCHEMA, epsilon=float("inf")).fit(table).ledger["mark"] == "not private"
+    fresh = Synthesizer(SCHEMA).fit(table)
+    assert fresh.certificate(fresh.sample(5))["mark"] == "for release"
