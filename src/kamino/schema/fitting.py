@@ -64,18 +64,36 @@ def check_columns(schema: Schema, table: pa.Table) -> None:
         SchemaError: columns are missing, unknown, there twice, or of a type that does not fit.
     """
     names = table.column_names
-    problems = []
+    problems, missing = [], []
     for name, attribute in schema.attributes.items():
         if names.count(name) > 1:
             problems.append(f"column {name!r} is in the table {names.count(name)} times, expected once")
         elif name in names:
             problems.append(misfit(name, attribute, table.schema.field(name).type))
         elif not isinstance(attribute, Key) or name == schema.unit:
-            hint = did_you_mean(name, [other for other in names if other not in schema])
-            problems.append(f"column {name!r} is not in the table.{hint} Columns: {', '.join(names)}.")
-    for name in dict.fromkeys(names):
-        if name not in schema:
-            hint = did_you_mean(name, schema)
-            problems.append(f"column {name!r} is not in the schema.{hint} Add it there, or drop it from the table.")
+            missing.append(name)
+    unknown = [name for name in dict.fromkeys(names) if name not in schema]
+    problems += [_missing(missing, names, unknown), _unknown(unknown, schema)]
     if any(problems):
-        raise SchemaError("\n".join(filter(None, problems)))
+        raise SchemaError("; ".join(filter(None, problems)))
+
+
+def _missing(missing: list[str], names: list[str], unknown: list[str]) -> str:
+    """Return one sentence on the columns that the table lacks, or `""`."""
+    if not missing:
+        return ""
+    hints = "".join(did_you_mean(name, unknown) for name in missing)
+    return f"{_columns(missing)} not in the table.{hints} Columns: {', '.join(names)}."
+
+
+def _unknown(unknown: list[str], schema: Schema) -> str:
+    """Return one sentence on the columns that the schema lacks, or `""`."""
+    if not unknown:
+        return ""
+    hints = "".join(did_you_mean(name, schema) for name in unknown)
+    return f"{_columns(unknown)} not in the schema.{hints} Add to the schema, or drop from the table."
+
+
+def _columns(names: list[str]) -> str:
+    listed = ", ".join(repr(name) for name in names)
+    return f"column {listed} is" if len(names) == 1 else f"columns {listed} are"

@@ -1,0 +1,133 @@
+"""`kamino synth`, `sample` and `init` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.test_check_command import kamino
+
+from kamino.constraints import Constraints, count_violations
+from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.io import read_table, write_table
+from kamino.schema import draft_schema
+
+MARKER = "MARKER-4471"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("synth")
+    table = tax(400, seed=2)
+    write_table(table, path / "tax.csv")
+    write_table(table, path / "tax.parquet")
+    (path / "tax.yaml").write_text(draft_schema(table, trust_domain=True).to_yaml())
+    (path / "tax.dc").write_text(TAX_CONSTRAINTS)
+    (path / "empty").mkdir()
+    return path
+
+
+def test_synth_writes_a_table_and_its_certificate(folder: Path) -> None:
+    ran = kamino("synth", "tax.csv", "-s", "tax.yaml", "-c", "tax.dc", "-n", "300", "-o", "out.csv", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    made = read_table(folder / "out.csv")
+    assert (made.num_rows, made.column_names) == (300, tax(1).column_names)
+    certificate = json.loads((folder / "out.csv.certificate.json").read_text())
+    assert certificate["mark"] == "for release"
+    assert 0.999 <= certificate["privacy"]["spent_epsilon"]["add_remove"] <= 1
+    assert "epsilon 1, delta 1e-06" in ran.stdout
+    typed = read_table(folder / "tax.parquet").schema
+    for constraint in Constraints.parse(TAX_CONSTRAINTS):
+        assert count_violations(made.cast(typed), constraint) == 0
+
+
+def test_synth_then_sample(folder: Path) -> None:
+    options = ("--trust-domain", "-o", "p.parquet", "--save-model", "m.kamino", "--seed", "1")
+    ran = kamino("synth", "tax.parquet", *options, cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "not for release" in ran.stdout
+    assert "10 taken from the table because you called them public" in ran.stdout
+    ran = kamino("sample", "m.kamino", "-n", "20", "-g", "marital_status=S", "-o", "s.csv", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert set(read_table(folder / "s.csv").column("marital_status").to_pylist()) == {"S"}
+
+
+def test_domains_are_found_without_a_schema(folder: Path) -> None:
+    ran = kamino("synth", "tax.parquet", "-o", "found.csv", "-n", "30", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "found within the budget" in ran.stdout
+
+
+def test_init_drafts_names_and_types_only(folder: Path) -> None:
+    ran = kamino("init", "tax.csv", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "  salary: {type: integer, nullable: true}" in ran.stdout
+    assert "values" not in ran.stdout
+    ran = kamino("init", "tax.csv", "--trust-domain", "-o", "drafted.yaml", cwd=folder)
+    assert "10 domains were taken from the table because you said --trust-domain" in ran.stderr.replace("\n", " ")
+    assert "source: asserted" in (folder / "drafted.yaml").read_text()
+
+
+BAD = {
+    "no file": (("none.csv", "-o", "bad.csv"), "none.csv: no such file"),
+    "no schema": (("tax.csv", "-s", "none.yaml", "-o", "bad.csv"), "none.yaml: there is no such schema file"),
+    "schema of another table": (("other.csv", "-s", "tax.yaml", "-o", "bad.csv"), "state"),
+    "unknown attribute": (("tax.csv", "-c", "bad.dc", "-o", "bad.csv"), "bad.dc:1:1: attribute 'zpi'"),
+    "epsilon 0": (("tax.csv", "-e", "0", "-o", "bad.csv"), "epsilon"),
+    "epsilon below 0": (("tax.csv", "-e", "-1", "-o", "bad.csv"), "epsilon"),
+    "delta 1": (("tax.csv", "-d", "1", "-o", "bad.csv"), "delta"),
+    "rows below 0": (("tax.csv", "-n", "-4", "-o", "bad.csv"), "rows"),
+    "unreadable": (("broken.parquet", "-o", "bad.csv"), "broken.parquet"),
+    "no header": (("blank.csv", "-o", "bad.csv"), "blank.csv"),
+    "output kind": (("tax.csv", "-o", "bad.xlsx"), "Expected a name ending in .csv or .parquet"),
+    "output folder": (("tax.csv", "-o", "nowhere/bad.csv"), "there is no folder nowhere"),
+    "full disk": (("tax.csv", "--trust-domain", "-o", "/dev/full/bad.csv"), "bad.csv"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_clear_line(folder: Path, case: str) -> None:
+    (folder / "bad.dc").write_text("zpi -> city")
+    (folder / "other.csv").write_text(f"a,b\n{MARKER},2\n")
+    (folder / "broken.parquet").write_text(MARKER)
+    (folder / "blank.csv").write_text("")
+    before = sorted(path.name for path in folder.rglob("*"))
+    arguments, message = BAD[case]
+    ran = kamino("synth", *arguments, cwd=folder)
+    assert ran.returncode == 2, ran.stdout
+    assert message in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+    assert MARKER not in ran.stderr + ran.stdout
+    assert sorted(path.name for path in folder.rglob("*")) == before
+
+
+def test_full_disk_leaves_no_partial_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    from kamino.cli.synth import make
+    from kamino.errors import InputError
+    from kamino.pipeline import Synthesizer
+
+    fitted = Synthesizer(trust_domain=True, seed=1).fit(folder / "tax.parquet")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        make(fitted, 10, folder / "empty" / "x.csv", lambda stage: None)
+    assert list((folder / "empty").iterdir()) == []
+
+
+def test_a_table_that_breaks_a_hard_constraint_is_not_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kamino.cli.synth import make
+    from kamino.errors import SamplingError
+    from kamino.pipeline import Synthesizer
+
+    fitted = Synthesizer(constraints=TAX_CONSTRAINTS, trust_domain=True, seed=1).fit(folder / "tax.parquet")
+    broken = Synthesizer(trust_domain=True, seed=1).fit(folder / "tax.parquet").sample(500)
+    monkeypatch.setattr(fitted, "sample", lambda *_, **__: broken)
+    with pytest.raises(SamplingError, match="zip -> city"):
+        make(fitted, 500, folder / "empty" / "x.csv", lambda stage: None)
+    assert list((folder / "empty").iterdir()) == []

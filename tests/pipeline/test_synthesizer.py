@@ -1,0 +1,161 @@
+"""The front door: shapes, types, conditions, files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.pipeline.test_privacy_of_synth import RULES, SCHEMA, private_table
+
+import kamino
+from kamino import Constraints, Synthesizer
+from kamino.errors import InputError, KaminoError, ModelError, PrivacyError
+from kamino.io import read_table, write_table
+from kamino.pipeline import Stage
+
+TYPED = pa.table(
+    {
+        "n32": pa.array([1, 2, None] * 40, pa.int32()),
+        "text": pa.array(["01", "x", None] * 40),
+        "money": pa.array([Decimal("1.50"), Decimal("2.00"), Decimal("9.99")] * 40, pa.decimal128(10, 2)),
+        "real": pa.array([0.25, 1.5, 2.0] * 40),
+        "flag": pa.array([True, False, None] * 40),
+        "day": pa.array([dt.date(2024, 2, 29), dt.date(2024, 3, 1), None] * 40),
+        "at": pa.array([dt.datetime(2024, 2, 29, 12), None, dt.datetime(2024, 3, 1)] * 40, pa.timestamp("ms")),
+        "only": pa.array(["same"] * 120),
+    }
+)
+
+
+def test_output_has_the_input_columns_order_and_types() -> None:
+    made = Synthesizer(trust_domain=True, seed=1).fit(TYPED).sample(60)
+    assert made.schema.equals(TYPED.schema)
+    assert made.column("only").null_count == 0
+    assert {str(v) for v in made.column("money").to_pylist()} <= {f"{n / 100:.2f}" for n in range(150, 1000)}
+
+
+def test_csv_comes_out_as_it_came_in(tmp_path: Path) -> None:
+    write_table(TYPED.drop_columns(["money"]), tmp_path / "in.csv")
+    true = read_table(tmp_path / "in.csv")
+    made = Synthesizer(trust_domain=True, seed=1).fit(tmp_path / "in.csv").sample(60)
+    write_table(made, tmp_path / "out.csv")
+    again = read_table(tmp_path / "out.csv")
+    assert again.column_names == true.column_names
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", str(made.column("day").drop_null()[0]))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.Table])
+def test_frames_come_back_as_their_own_kind(kind: type) -> None:
+    table = private_table().drop_columns(["id"])
+    frame = {pd.DataFrame: table.to_pandas, pl.DataFrame: lambda: pl.from_arrow(table), pa.Table: lambda: table}[kind]()
+    assert isinstance(Synthesizer(trust_domain=True, seed=1).fit(frame).sample(10), kind)
+
+
+def test_keys_are_made_up_and_unique() -> None:
+    made = Synthesizer(SCHEMA, RULES, seed=1).fit(private_table()).sample(30)
+    assert made.column("id").to_pylist()[:2] == ["P00001", "P00002"]
+    assert len(set(made.column("id").to_pylist())) == 30
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 500])
+def test_sample_has_the_asked_rows(rows: int) -> None:
+    fitted = Synthesizer(SCHEMA, RULES, seed=1).fit(private_table())
+    assert fitted.sample(rows).num_rows == rows
+
+
+def test_conditions_hold() -> None:
+    fitted = Synthesizer(SCHEMA, seed=1).fit(private_table())
+    made = fitted.sample(40, given={"city": ["Rome", None], "vip": False})
+    assert set(made.column("city").to_pylist()) <= {"Rome", None}
+    assert set(made.column("vip").to_pylist()) == {False}
+    assert made.num_rows == 40
+    with pytest.raises(InputError, match="outside its domain"):
+        fitted.sample(5, given={"city": "Atlantis"})
+
+
+def test_default_size_is_about_the_true_one() -> None:
+    made = Synthesizer(SCHEMA, seed=1).fit(private_table(3_000)).sample()
+    assert 2_800 <= made.num_rows <= 3_200
+
+
+def test_checks_on_rows_hold() -> None:
+    made = Synthesizer(SCHEMA, RULES, seed=1, epsilon=0.2).fit(private_table()).sample(400)
+    assert min(made.column("age").drop_null().to_pylist()) >= 18
+
+
+def test_saved_model_samples_the_same(tmp_path: Path) -> None:
+    fitted = Synthesizer(SCHEMA, RULES, seed=1).fit(private_table())
+    fitted.save(tmp_path / "m.kamino")
+    again = Synthesizer.load(tmp_path / "m.kamino")
+    assert again.ledger == fitted.ledger
+    assert again.fitted.constraints == fitted.fitted.constraints
+    assert again.sample(50, seed=4).equals(fitted.sample(50, seed=4))
+
+
+def test_fit_can_be_repeated() -> None:
+    synthesizer = Synthesizer(SCHEMA, seed=1)
+    first = synthesizer.fit(private_table()).sample(20)
+    assert synthesizer.fit(private_table()).sample(20).equals(first)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("options", [{"trust_domain": True}, {}], ids=["trusted", "found"])
+def test_next_to_no_rows_work(rows: int, options: dict[str, Any]) -> None:
+    # Whether a table is empty is private: it may not be a reason to fail.
+    table = TYPED.slice(0, rows)
+    assert Synthesizer(seed=1, **options).fit(table).sample(9).num_rows == 9
+
+
+@pytest.mark.parametrize("options", [{"trust_domain": True}, {}], ids=["trusted", "found"])
+def test_one_column_and_all_null_work(options: dict[str, Any]) -> None:
+    for table in (TYPED.select(["n32"]), pa.table({"a": pa.nulls(50, pa.string()), "b": pa.nulls(50, pa.int64())})):
+        assert Synthesizer(seed=1, **options).fit(table).sample(9).num_rows == 9
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": 0.0}, "delta"),
+        ({"unit": "id"}, "max_rows"),
+        ({"colour": "red"}, "unknown settings: colour"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises((PrivacyError, InputError), match=message):
+        Synthesizer(SCHEMA, **settings)
+
+
+def test_what_does_not_fit_is_refused_before_any_budget_is_spent() -> None:
+    with pytest.raises(KaminoError, match="vip"):
+        Synthesizer(SCHEMA).fit(private_table().drop_columns(["vip"]))
+    with pytest.raises(KaminoError, match="not in the schema"):
+        Synthesizer(SCHEMA, "cty -> zone").fit(private_table())
+    with pytest.raises(InputError, match="no columns"):
+        Synthesizer().fit(pa.table({}))
+    with pytest.raises(ModelError, match=r"call fit\(table\)"):
+        Synthesizer(SCHEMA).sample(3)
+
+
+def test_stages_are_told() -> None:
+    told: list[Stage] = []
+    Synthesizer(seed=1).fit(private_table(), progress=told.append)
+    assert told == [Stage.READ, Stage.DOMAINS, Stage.FIT]
+
+
+def test_public_names() -> None:
+    assert set(kamino.__all__) == {"Constraints", "Schema", "Synthesizer", "__version__"}
+    assert kamino.Synthesizer is Synthesizer
+    assert kamino.Constraints is Constraints
+    with pytest.raises(AttributeError):
+        _ = kamino.nothing
