@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from kamino.constraints import Constraints
-from kamino.pipeline import SamplingMode, Settings, Synthesizer
+from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
 from kamino.privacy import Gate, Neighbours, PrivacyUnit
+from kamino.sampling import Sampling
 from kamino.schema import Boolean, Categorical, Date, Integer, Key, Real, Schema
 
 RULES = Constraints.parse(
@@ -98,8 +99,8 @@ def test_replay_passes_for_a_unit(replays: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("mode", SamplingMode)
-def test_replay_passes_for_every_way_of_drawing(replays: Any, mode: SamplingMode) -> None:
+@pytest.mark.parametrize("mode", Sampling)
+def test_replay_passes_for_every_way_of_drawing(replays: Any, mode: Sampling) -> None:
     replays(
         lambda table, gate: synthesize(table, gate, SCHEMA, sampling=mode),
         private_table(),

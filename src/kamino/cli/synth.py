@@ -29,8 +29,9 @@ from kamino.constraints import Constraints
 from kamino.errors import SamplingError
 from kamino.io import write_table
 from kamino.io.atomic import atomic_file
-from kamino.pipeline import SamplingMode, Stage, Synthesizer
+from kamino.pipeline import SequenceMode, Stage, Synthesizer
 from kamino.privacy import Neighbours
+from kamino.sampling import Sampling
 
 STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
 
@@ -53,8 +54,9 @@ def synth(
         str | None, typer.Option("--unit", help="Column that says whose a row is; protects all of it.")
     ] = None,
     max_rows: Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")] = None,
-    sampling: Annotated[SamplingMode, typer.Option("--sampling", help="How rows are drawn.")] = (
-        SamplingMode.CONSTRAINT_AWARE
+    sampling: Annotated[Sampling, typer.Option("--sampling", help="How rows are drawn.")] = (Sampling.CONSTRAINT_AWARE),
+    sequence: Annotated[SequenceMode, typer.Option("--sequence", help="How attributes are ordered.")] = (
+        SequenceMode.PLANNED
     ),
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
     query: QueryOption = None,
@@ -75,6 +77,7 @@ def synth(
         max_rows=max_rows,
         trust_domain=trust_domain,
         sampling=sampling,
+        sequence=sequence,
         seed=seed,
     )
     refuse_output(output)
@@ -96,7 +99,7 @@ def make(synthesizer: Synthesizer, rows: int | None, output: Path, progress: Any
     progress(Stage.SAMPLE)
     table = synthesizer.sample(rows, **options)
     progress(Stage.WRITE)
-    strict = synthesizer.settings.sampling is SamplingMode.CONSTRAINT_AWARE
+    strict = synthesizer.settings.sampling is Sampling.CONSTRAINT_AWARE
     write_table(
         table, output, verify=lambda written: _verify(written, synthesizer.fitted.constraints, strict, progress)
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.settings import SamplingMode
+from kamino.sampling import Sampling, build_plan, draw_table
 from kamino.schema import Codec, CodedTable
 
 Codes = NDArray[np.int64]
@@ -21,7 +21,7 @@ MAX_POOL = 4_000_000
 
 
 def draw(
-    fitted: Fitted, num_rows: int, rng: np.random.Generator, *, mode: SamplingMode, given: Given | None = None
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, *, mode: Sampling, given: Given | None = None
 ) -> pa.Table:
     """Draw a table of exactly `num_rows` rows, all of which meet `given`.
 
@@ -36,14 +36,14 @@ def draw(
     return codec.decode(CodedTable(columns=columns, num_rows=num_rows))
 
 
-def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: SamplingMode) -> dict[str, Codes]:
-    """Draw the codes of a table."""
-    del mode
-    return fitted.model.sample(num_rows, rng)
+def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: Sampling) -> dict[str, Codes]:
+    """Draw the codes of a table by the plan of its constraints, along the model's sequence."""
+    plan = build_plan(fitted.codec, fitted.constraints, num_rows=num_rows, sequence=fitted.model.sequence)
+    return draw_table(plan, fitted.model, fitted.codec, num_rows, rng, sampling=mode)
 
 
 def _pooled(
-    fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: SamplingMode, wanted: Mapping[str, Codes]
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: Sampling, wanted: Mapping[str, Codes]
 ) -> dict[str, Codes]:
     """Draw one large table and keep rows that meet the condition: any part of a table keeps its constraints."""
     size = max(1_000, 4 * num_rows)

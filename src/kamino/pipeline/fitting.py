@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from kamino.constraints import Constraints
@@ -13,9 +14,10 @@ from kamino.model.marginal.backend import fit_marginal
 from kamino.pipeline.binding import bind_constraints, check_names, check_table, schema_for
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.hints import hints_of, model_attributes
-from kamino.pipeline.settings import Settings
+from kamino.pipeline.settings import SequenceMode, Settings
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.privacy import Gate, SeededNoise, multiplier_for
+from kamino.sampling import build_plan, random_order
 from kamino.schema import Codec, Schema
 
 # Of what finding domains may spend, the part that finding the types of a CSV file's columns takes.
@@ -55,7 +57,7 @@ def fit(
     if not known.data_names:
         raise InputError("every column is a key, which carries no data; expected at least one other column")
     codec = Codec(known)
-    sequence = sequence_for(codec, rules)
+    sequence = _sequence(codec, rules, settings)
     progress(Stage.FIT)
     measurer = MemoryMeasurer(codec.encode(table), codec.sizes, gate)
     model = fit_marginal(
@@ -100,7 +102,13 @@ def _known_domains(
     return known, rules
 
 
-def sequence_for(codec: Codec, constraints: Constraints) -> tuple[str, ...] | None:
-    """The order of attributes that the constraints ask for; None leaves the choice to the model."""
-    del codec, constraints
-    return None
+def _sequence(codec: Codec, constraints: Constraints, settings: Settings) -> tuple[str, ...] | None:
+    """The order of attributes that the constraints ask for; None, if they do not care, leaves it to the model.
+
+    Raises `SamplingError` for constraints that no table satisfies, before the model spends anything.
+    """
+    if settings.sequence is SequenceMode.RANDOM:
+        return random_order(tuple(codec.attributes), np.random.default_rng(settings.seed))
+    plan = build_plan(codec, constraints)
+    across = any(not c.is_unary for step in plan.steps for c in step.enforced)
+    return plan.sequence if across else None

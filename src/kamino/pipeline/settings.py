@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from kamino.errors import PrivacyError
 from kamino.privacy import Budget, Neighbours, PrivacyUnit
+from kamino.sampling import Sampling
 
 
-class SamplingMode(enum.StrEnum):
-    """How rows are drawn from the model."""
+class SequenceMode(enum.StrEnum):
+    """How the order of attributes is chosen."""
 
-    CONSTRAINT_AWARE = "constraint-aware"
-    ACCEPT_REJECT = "accept-reject"
-    INDEPENDENT = "independent"
+    PLANNED = "planned"
+    RANDOM = "random"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,7 @@ class Settings:
     """The choices of one run. Every field may be published.
 
     discovery_share: the part of the budget that finding domains may use, if some are missing.
+    sampling, sequence: other ways to draw, to compare with; only the defaults promise anything.
     seed: for tests only; fixes noise and draws, and marks the run "not for release".
     """
 
@@ -32,7 +33,8 @@ class Settings:
     max_rows: int | None = None
     trust_domain: bool = False
     discovery_share: float = 0.1
-    sampling: SamplingMode = SamplingMode.CONSTRAINT_AWARE
+    sampling: Sampling = Sampling.CONSTRAINT_AWARE
+    sequence: SequenceMode = SequenceMode.PLANNED
     seed: int | None = None
 
     def __post_init__(self) -> None:
