@@ -12,6 +12,7 @@ from kamino.cli.check import check
 from kamino.cli.console import error_console
 from kamino.cli.demo import demo
 from kamino.cli.init import init
+from kamino.cli.plan import plan
 from kamino.cli.sample import sample
 from kamino.cli.synth import synth
 from kamino.errors import KaminoError
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(init)
 app.command()(check)
+app.command()(plan)
 app.command()(synth)
 app.command()(sample)
 app.command()(demo)

@@ -20,6 +20,7 @@ from kamino.pipeline.certificate import certificate_of
 from kamino.pipeline.drawing import Given, draw
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
+from kamino.pipeline.run_plan import RunPlan, plan_run
 from kamino.pipeline.settings import Settings
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.schema import Schema
@@ -81,6 +82,12 @@ class Synthesizer:
         )
         self._like = None if isinstance(table, str | os.PathLike) else type(table)
         return self
+
+    def plan(self, num_rows: int | None = None) -> RunPlan:
+        """What a run will do: order of attributes, steps, noise. Needs a schema, reads no table."""
+        if self.schema is None:
+            raise InputError("found no schema to plan with; expected Synthesizer(schema=...)")
+        return plan_run(self.schema, self.constraints, self.settings, num_rows=num_rows)
 
     @property
     def fitted(self) -> Fitted:

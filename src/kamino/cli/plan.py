@@ -1,0 +1,92 @@
+"""`kamino plan`: what a run would do."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kamino.cli.console import output_console
+from kamino.cli.options import (
+    ConstraintsOption,
+    DeltaOption,
+    EpsilonOption,
+    RowsOption,
+    SchemaOption,
+    read_constraints,
+)
+from kamino.errors import InputError
+from kamino.io.text import read_text
+from kamino.pipeline import Settings
+from kamino.pipeline.run_plan import RunPlan, plan_run
+from kamino.schema import Schema
+
+
+def plan(
+    schema: SchemaOption = None,
+    constraints: ConstraintsOption = None,
+    epsilon: EpsilonOption = 1.0,
+    delta: DeltaOption = 1e-6,
+    rows: RowsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Show the order of attributes, how each is drawn and why, the noise and the errors to expect. Reads no data.
+
+    With -n, expected errors are for that many rows, and keys that cannot hold for so many are refused.
+    """
+    if schema is None:
+        raise InputError("found no schema; expected -s schema.yaml. Draft one with: kamino init DATA -o schema.yaml")
+    known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
+    settings = Settings(epsilon=epsilon, delta=delta)
+    result = plan_run(known, read_constraints(constraints), settings, num_rows=rows)
+    if as_json:
+        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+    else:
+        print_plan(output_console(), result)
+
+
+def print_plan(console: Console, plan: RunPlan) -> None:
+    """The plan as two tables."""
+    budget = plan.settings.budget
+    console.print(
+        f"Budget: epsilon {budget.epsilon:g}, delta {budget.delta:g}; as one Gaussian release, noise of "
+        f"{plan.noise_multiplier:.4f} times the sensitivity."
+    )
+    if plan.sampling is None:
+        console.print(
+            f"{len(plan.missing)} domains will be found within the budget ({plan.settings.discovery_share:.0%} of it): "
+            f"{', '.join(plan.missing)}. Declare them in the schema to see the whole plan.",
+            markup=False,
+        )
+        return
+    console.print("How rows are drawn, one attribute after the other:")
+    console.print(_steps(plan))
+    console.print("How the budget is split:")
+    console.print(Text("  " + plan.shares.describe().replace("\n", "\n  ")))
+    console.print("First measurements, one histogram for each attribute:")
+    console.print(_measurements(plan))
+
+
+def _steps(plan: RunPlan) -> Table:
+    assert plan.sampling is not None, "printed only where there is a plan"
+    grid = Table()
+    for title in ("attribute", "step", "constraints", "why"):
+        grid.add_column(title, overflow="fold")
+    for row in plan.sampling.rows():
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def _measurements(plan: RunPlan) -> Table:
+    grid = Table()
+    grid.add_column("attribute")
+    for title in ("cells", "noise (sigma)", "distance, at most about"):
+        grid.add_column(title, justify="right")
+    for each in plan.expected:
+        shown = "give -n" if each.distance is None else f"{each.distance:.4f}"
+        grid.add_row(Text(each.attribute), f"{each.cells:,}", f"{each.sigma:.1f}", shown)
+    return grid

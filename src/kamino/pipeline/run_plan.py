@@ -1,0 +1,109 @@
+"""What a run will do, told before it does it: reads no table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from kamino.constraints import Constraints
+from kamino.model.marginal.budget import BudgetShares, weigh
+from kamino.pipeline.binding import bind_constraints
+from kamino.pipeline.settings import Settings
+from kamino.privacy import gaussian_mu
+from kamino.sampling import SamplingPlan, build_plan
+from kamino.schema import Codec, Schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """The first measurement of one attribute: its cells, its noise, and the distance that the noise may cost."""
+
+    attribute: str
+    cells: int
+    sigma: float
+    distance: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlan:
+    """The steps of a run, its budget and its noise. Every field may be published.
+
+    `missing` are the attributes whose domains will be found within the budget: until then no order can be planned.
+    """
+
+    settings: Settings
+    missing: tuple[str, ...]
+    sampling: SamplingPlan | None
+    shares: BudgetShares
+    expected: tuple[Expected, ...]
+    num_rows: int | None
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The noise of one Gaussian release that would cost the whole budget; 0 where there is no privacy."""
+        return 1 / gaussian_mu(self.settings.budget) if self.settings.budget.is_private else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        budget = self.settings.budget
+        return {
+            "epsilon": budget.epsilon if budget.is_private else None,
+            "delta": budget.delta,
+            "neighbours": budget.neighbours.value,
+            "noise_multiplier": self.noise_multiplier,
+            "domains_to_find": list(self.missing),
+            "sampling": self.sampling.to_json() if self.sampling else None,
+            "measurements": [vars(each) for each in self.expected],
+            "rows": self.num_rows,
+        }
+
+
+def plan_run(schema: Schema, constraints: Constraints, settings: Settings, *, num_rows: int | None = None) -> RunPlan:
+    """Plan a run from public facts. `num_rows` is what you think or ask: for expected errors and for keys.
+
+    Raises:
+        SamplingError: the constraints clash, and no table can satisfy them.
+
+    Guarantees:
+        No table is an argument, so none is read.  [test_plan_command_reads_no_data]
+    """
+    rules = bind_constraints(constraints, schema)
+    shares = BudgetShares()
+    if schema.missing_domains:
+        return RunPlan(
+            settings=settings,
+            missing=schema.missing_domains,
+            sampling=None,
+            shares=shares,
+            expected=(),
+            num_rows=num_rows,
+        )
+    codec = Codec(schema)
+    plan = build_plan(codec, rules, num_rows=num_rows)
+    expected = _expected(codec, settings, shares, num_rows)
+    return RunPlan(settings=settings, missing=(), sampling=plan, shares=shares, expected=expected, num_rows=num_rows)
+
+
+def _expected(codec: Codec, settings: Settings, shares: BudgetShares, num_rows: int | None) -> tuple[Expected, ...]:
+    """The 1-way histograms: noise of a cell, and the total variation that this noise makes on average if left as it is.
+
+    Distances of ordered attributes are in 16 bins, as `kamino.evaluate.metrics` measures them.
+    """
+    names = list(codec.attributes)
+    cells = [min(codec[name].size, _MOST_CELLS) for name in names]
+    parts = weigh([min(count, _WIDE) for count in cells])
+    total = gaussian_mu(settings.budget) ** 2 if settings.budget.is_private else math.inf
+    found = []
+    for name, count, part in zip(names, cells, parts, strict=True):
+        sigma = 1 / math.sqrt(total * shares.histograms * float(part)) if math.isfinite(total) else 0.0
+        bins = 16 if count > 16 and codec.schema[name].type in ORDERED else count
+        noise = bins * sigma * math.sqrt(count / bins) * math.sqrt(2 / math.pi) / 2
+        distance = min(1.0, noise / num_rows) if num_rows else None
+        found.append(Expected(attribute=name, cells=count, sigma=sigma, distance=distance))
+    return tuple(found)
+
+
+ORDERED = ("integer", "real", "date", "datetime")
+_MOST_CELLS = 4096
+_WIDE = 64
