@@ -1,0 +1,167 @@
+"""`kamino report`: how good a synthetic table is, as a page, a summary or JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kamino.cli.console import error_console, output_console, track
+from kamino.cli.options import ConstraintsOption, read_constraints
+from kamino.errors import InputError
+from kamino.evaluate.document import internal_report
+from kamino.evaluate.learning import MAX_ROWS, Learning, train_models
+from kamino.evaluate.page import render_page, write
+from kamino.evaluate.public import public_report
+from kamino.evaluate.statement import statement_of
+from kamino.io import read_table
+from kamino.io.atomic import atomic_file
+from kamino.io.text import read_text
+
+Document = dict[str, Any]
+_COLOURS = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
+
+
+def report(
+    true: Annotated[str, typer.Argument(metavar="TRUE", help="The private table; leave it out with --public.")],
+    synthetic: Annotated[str | None, typer.Argument(metavar="SYNTH", help="The synthetic table.")] = None,
+    constraints: ConstraintsOption = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write the page, an .html file.")
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print a summary; the default without -o.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    model_training: Annotated[
+        bool, typer.Option("--model-training", help="Also train nine kinds of model for each column (minutes).")
+    ] = False,
+    training_rows: Annotated[
+        int, typer.Option("--training-rows", min=0, help="Rows each model is trained on at most; 0: all.")
+    ] = MAX_ROWS,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="The certificate; by default SYNTH.certificate.json.")
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option("--public", help="A model file: compare with released statistics, read no TRUE.")
+    ] = None,
+) -> None:
+    """Compare a synthetic table with the true one, on one page that needs no network.
+
+    The page shows the private table and is for its owner, unless made with --public.
+    """
+    drawn = synthetic if synthetic is not None else true
+    if public is not None:
+        if model_training:
+            raise InputError("found --model-training with --public; testing models needs the true table, leave one out")
+        document = _public(public, drawn, constraints, certificate)
+    elif synthetic is None:
+        raise InputError("found one table; expected the true and the synthetic one, or --public MODEL instead of TRUE")
+    else:
+        rows = training_rows or None
+        document = _internal(true, synthetic, constraints, certificate, (model_training, rows))
+    document["sources"] = {"true": None if public else Path(true).name, "synthetic": Path(drawn).name}
+    _deliver(document, output, text=text, as_json=as_json)
+
+
+def _internal(
+    true: str, synthetic: str, constraints: Path | None, certificate: Path | None, training: tuple[bool, int | None]
+) -> Document:
+    statement = _statement(synthetic, certificate)
+    rules = read_constraints(constraints)
+    one, two = read_table(true), read_table(synthetic)
+    learning = _train(one, two, training[1]) if training[0] else None
+    return internal_report(one, two, rules, learning=learning, certificate=statement, track=track)
+
+
+def _train(true: pa.Table, synthetic: pa.Table, max_rows: int | None) -> Learning:
+    return train_models(true, synthetic, max_rows=max_rows, progress=track("Training models"))
+
+
+def _public(model: Path, synthetic: str, constraints: Path | None, certificate: Path | None) -> Document:
+    """Guarantees: the true table is not opened.  [test_public_report_needs_no_table]"""
+    from kamino.pipeline import Synthesizer
+
+    synthesizer = Synthesizer.load(model)
+    fitted = synthesizer.fitted
+    table = read_table(synthetic)
+    statement = _statement(synthetic, certificate, ledger=fitted.ledger)
+    if statement is None:
+        statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
+    rules = read_constraints(constraints) if constraints is not None else fitted.constraints
+    return public_report(fitted.model, fitted.schema, table, rules, certificate=statement, track=track)
+
+
+def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | None = None) -> Document | None:
+    """The privacy statement from the certificate that was named, or that lies beside the synthetic table."""
+    beside = Path(f"{synthetic}.certificate.json")
+    path = certificate if certificate is not None else beside if beside.is_file() else None
+    if path is None:
+        return None
+    try:
+        found = json.loads(read_text(path, what="certificate"))
+    except json.JSONDecodeError as problem:
+        raise InputError(f"{path}:{problem.lineno}:{problem.colno}: found text that is not JSON") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: found a JSON {type(found).__name__}, expected a certificate")
+    file = Path(synthetic)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    return statement_of(found, sha256=digest, ledger=ledger)
+
+
+def _deliver(document: Document, output: Path | None, *, text: bool, as_json: bool) -> None:
+    if output is not None:
+        with atomic_file(output) as handle:
+            handle.write(render_page(document).encode("utf-8"))
+        error_console().print(f"Wrote {output} ({document['mark']}).", markup=False, soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    if text or (output is None and not as_json):
+        print_report(output_console(), document)
+
+
+def print_report(console: Console, document: Document) -> None:
+    """The report in a screen: verdict, constraints, distances, the columns that are furthest off."""
+    verdict = document["verdict"]
+    side = "true" if document["internal"] else "released"
+    console.print(Text(f"{verdict['level'].capitalize()}.", style=_COLOURS[verdict["level"]]), end=" ")
+    console.print(f"{verdict['broken']} of {verdict['hard']} hard constraints broken, {verdict['columns']} columns")
+    for reason in verdict["reasons"]:
+        console.print(Text(f"  {reason['text']}: {reason['level']}", style=_COLOURS[reason["level"]]))
+    if document["constraints"]:
+        rows = [[c["text"], _percent(c["true"]), _percent(c["synthetic"])] for c in document["constraints"]]
+        console.print(_table(["violations of", side, "synthetic"], rows))
+    keys = ("mean", "max", "halves", "max_cell")
+    distances = [[f"{m['order']}-way", *(_distance(m[key]) for key in keys)] for m in document["marginals"]]
+    console.print(_table(["distance of marginals", "mean", "largest", "halves of true", "largest cell"], distances))
+    worst = sorted(document["columns"], key=lambda c: -c["distance"])[:8]
+    columns = [[c["name"], _distance(c["distance"]), f"{c['outside']:,}"] for c in worst]
+    console.print(_table(["furthest columns", "distance", "values outside"], columns))
+    if document["learning"]:
+        means = [
+            [m, *(_distance(document["learning"][m][s]) for s in ("true", "synthetic"))] for m in ("accuracy", "f1")
+        ]
+        console.print(_table(["models trained on", "true", "synthetic"], means))
+    console.print(Text(document["mark"], style="dim"))
+
+
+def _table(header: list[str], rows: list[list[str]]) -> Table:
+    grid = Table()
+    for i, name in enumerate(header):
+        grid.add_column(name, justify="right" if i else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def _percent(violations: Document | None) -> str:
+    return "–" if violations is None else write(violations["percent"], "percent")
+
+
+def _distance(value: float | None) -> str:
+    return "–" if value is None else write(value, "distance")
