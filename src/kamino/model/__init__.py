@@ -1,1 +1,33 @@
 """The distribution of one tuple, behind one protocol."""
+
+from __future__ import annotations
+
+from kamino.model.marginal.backend import Hints, MarginalSettings, fit_marginal
+from kamino.model.marginal.budget import BudgetShares
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.order import order_attributes
+from kamino.model.protocol import (
+    Candidate,
+    Cells,
+    CodeMap,
+    Conditional,
+    Measurer,
+    ModelAttribute,
+    TupleModel,
+)
+
+__all__ = [
+    "BudgetShares",
+    "Candidate",
+    "Cells",
+    "CodeMap",
+    "Conditional",
+    "Hints",
+    "MarginalModel",
+    "MarginalSettings",
+    "Measurer",
+    "ModelAttribute",
+    "TupleModel",
+    "fit_marginal",
+    "order_attributes",
+]

@@ -1,0 +1,1 @@
+"""The marginal backend: noisy marginals, and a graphical model that agrees with them."""

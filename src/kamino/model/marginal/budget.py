@@ -1,0 +1,85 @@
+"""How the budget is split: one place, printable.
+
+A release with noise multiplier z costs 1 / z^2; a whole run costs the sum, so parts of the budget are fractions of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kamino.errors import ModelError
+from kamino.model.protocol import FloatArray
+
+#: The budget is used up to this factor, so that rounding in a long sum of costs cannot carry it over the limit.
+KEPT_BACK = 1 - 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetShares:
+    """The fraction of the budget that each part of the fit may use.
+
+    `links` is used only if a wide attribute is worth linking. What any part leaves goes to the last round, so that the
+    whole budget is always used.
+    """
+
+    histograms: float = 0.20
+    scores: tuple[float, ...] = (0.01, 0.01, 0.01, 0.01)
+    rounds: tuple[float, ...] = (0.10, 0.20, 0.25, 0.21)
+    links: float = 0.40
+
+    def __post_init__(self) -> None:
+        if not self.rounds or len(self.scores) != len(self.rounds):
+            raise ModelError("every round needs a share for its scores and one for its marginals.")
+        total = self.histograms + sum(self.scores) + sum(self.rounds)
+        if abs(total - 1) > 1e-9:
+            raise ModelError(f"the shares of the budget add up to {total:.6f}; they must add up to 1.")
+        if not 0 < self.links < 1:
+            raise ModelError(f"the share of links is {self.links}; it must lie between 0 and 1.")
+
+    def describe(self) -> str:
+        """Say how the budget is split, one part a line."""
+        lines = [f"histograms       {self.histograms:6.1%}"]
+        for i, (scores, marginals) in enumerate(zip(self.scores, self.rounds, strict=True), start=1):
+            lines.append(f"round {i} scores   {scores:6.1%}")
+            lines.append(f"round {i} marginals{marginals:6.1%}")
+        lines.append(f"wide links       {self.links:6.1%} taken off the rounds, if a wide attribute is worth it")
+        return "\n".join(lines)
+
+
+@dataclass(kw_only=True)
+class Purse:
+    """What is left of the budget: hands out noise multipliers and writes down what each was for."""
+
+    noise_multiplier: float
+    spent: float = 0.0
+    entries: list[tuple[str, float]] = field(default_factory=list)
+
+    def take(self, purpose: str, share: float) -> float:
+        """Return the noise multiplier that uses up `share` of the whole budget.
+
+        Guarantees:
+            No more than the whole budget is ever handed out.  [test_purse_refuses_to_overspend]
+        """
+        if share <= 0 or self.spent + share > 1 + 1e-9:
+            raise ModelError(f"{purpose} asks for {share:.3f} of the budget, and {self.left:.3f} is left.")
+        self.spent += share
+        self.entries.append((purpose, float(share)))
+        return self.noise_multiplier / float(np.sqrt(share * KEPT_BACK))
+
+    @property
+    def left(self) -> float:
+        """The share that nothing has used yet."""
+        return max(1.0 - self.spent, 0.0)
+
+
+def weigh(cells: Sequence[int] | FloatArray) -> FloatArray:
+    """Return how a budget is split over marginals with these numbers of cells, as fractions of 1.
+
+    Errors sum to `sum_i cells_i * sigma_i` under `sum_i sigma_i^-2` fixed: least for shares ~ cells ** (2/3).
+    """
+    weight = np.asarray(cells, dtype=float) ** (2 / 3)
+    result: FloatArray = weight / max(float(weight.sum()), 1e-300)
+    return result

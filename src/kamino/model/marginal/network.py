@@ -1,0 +1,167 @@
+"""The fitted model: one table P(attribute | parents) for each attribute of the sequence. Public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kamino.errors import ModelError
+from kamino.model.marginal.drawing import draw_bins, draw_codes
+from kamino.model.marginal.elimination import sum_product
+from kamino.model.protocol import Cells, CodeMap, Conditional, FloatArray, IntArray, ModelAttribute
+
+FORMAT = "kamino-marginal-1"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Node:
+    """An attribute, its bins, its parents, and P(bin | parents' bins): parents' bins in C order on the rows."""
+
+    attribute: ModelAttribute
+    cells: Cells
+    parents: tuple[str, ...]
+    table: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarginalModel:
+    """A distribution of one row, as a network along a sequence of attributes.
+
+    Guarantees:
+        Holds what was released and what follows from it, nothing else.  [test_fit_depends_on_releases_only]
+        Saving and loading keep every number.  [test_save_and_load_round_trip]
+    """
+
+    nodes: tuple[Node, ...]
+    num_rows: float
+    releases: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for node in self.nodes:
+            if not set(node.parents) <= seen:
+                raise ModelError(f"attribute {node.attribute.name!r} has a parent that comes after it.")
+            seen.add(node.attribute.name)
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The attributes, in the order in which a row is filled."""
+        return tuple(node.attribute.name for node in self.nodes)
+
+    def node(self, attribute: str) -> Node:
+        """Return the node of an attribute."""
+        for node in self.nodes:
+            if node.attribute.name == attribute:
+                return node
+        raise ModelError(f"the model has no attribute {attribute!r}. Attributes: {', '.join(self.sequence)}.")
+
+    def parents(self, attribute: str) -> tuple[str, ...]:
+        """Return the earlier attributes that `attribute` depends on."""
+        return self.node(attribute).parents
+
+    def conditional(self, attribute: str, context: Mapping[str, IntArray], num_rows: int) -> Conditional:
+        """Return P(attribute | earlier attributes) for rows whose parents' codes are in `context`."""
+        node = self.node(attribute)
+        bins = {name: self.node(name).cells.map(context[name]) for name in node.parents}
+        index, table = self._contexts(node, bins, num_rows)
+        with np.errstate(divide="ignore"):
+            log = np.log(table)
+        return Conditional(attribute=attribute, context=index, log_prob=log, cells=node.cells)
+
+    def _contexts(self, node: Node, bins: Mapping[str, IntArray], num_rows: int) -> tuple[IntArray, FloatArray]:
+        """Group rows by their parents' bins; return each row's group and the groups' distributions."""
+        flat = np.zeros(num_rows, dtype=np.int64)
+        for name in node.parents:
+            flat = flat * self.node(name).cells.map.bins + bins[name]
+        distinct, index = np.unique(flat, return_inverse=True)
+        return index.astype(np.int64), node.table[distinct]
+
+    def marginal(self, attributes: Sequence[str]) -> FloatArray:
+        """Return the joint probabilities of the codes of `attributes`, one axis each."""
+        joint = self.bin_marginal(attributes)
+        for axis, name in enumerate(attributes):
+            cells = self.node(name).cells
+            codes = np.arange(cells.map.size, dtype=np.int64)
+            share = np.exp(cells.log_share(codes))
+            shape = [1] * joint.ndim
+            shape[axis] = len(codes)
+            joint = np.take(joint, cells.map(codes), axis=axis) * share.reshape(shape)
+        return joint
+
+    def bin_marginal(self, attributes: Sequence[str]) -> FloatArray:
+        """Return the joint probabilities of the bins of `attributes`, one axis each."""
+        place = {name: i for i, name in enumerate(self.sequence)}
+        sizes = [node.cells.map.bins for node in self.nodes]
+        wanted = [place[self.node(name).attribute.name] for name in attributes]
+        factors = []
+        for i, node in enumerate(self.nodes):
+            axes = (*(place[p] for p in node.parents), i)
+            factors.append((axes, node.table.reshape([sizes[a] for a in axes])))
+        return sum_product(factors, wanted)
+
+    def sample(
+        self, num_rows: int, rng: np.random.Generator, given: Mapping[str, IntArray] | None = None
+    ) -> dict[str, IntArray]:
+        """Draw rows; columns in `given` are taken as they are when their turn comes, and later ones follow them."""
+        columns: dict[str, IntArray] = {}
+        bins: dict[str, IntArray] = {}
+        for node in self.nodes:
+            name = node.attribute.name
+            if given is not None and name in given:
+                columns[name] = np.asarray(given[name], dtype=np.int64)
+                bins[name] = node.cells.map(columns[name])
+                continue
+            index, table = self._contexts(node, bins, num_rows)
+            bins[name] = draw_bins(index, table, rng)
+            columns[name] = draw_codes(bins[name], node.cells, rng)
+        return columns
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return a JSON-able description and the arrays that it names."""
+        arrays: dict[str, np.ndarray] = {}
+        nodes = []
+        for i, node in enumerate(self.nodes):
+            a, cells = node.attribute, node.cells
+            nodes.append(
+                {
+                    "name": a.name,
+                    "size": a.size,
+                    "ordered": a.ordered,
+                    "null_code": a.null_code,
+                    "bins": cells.map.bins,
+                    "parents": list(node.parents),
+                }
+            )
+            arrays[f"{i}.table"] = node.table
+            arrays[f"{i}.starts"] = cells.map.starts
+            arrays[f"{i}.labels"] = cells.map.labels
+            arrays[f"{i}.share"] = cells.share
+        meta = {
+            "format": FORMAT,
+            "num_rows": self.num_rows,
+            "nodes": nodes,
+            "releases": [list(r) for r in self.releases],
+        }
+        return meta, arrays
+
+    @staticmethod
+    def from_arrays(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> MarginalModel:
+        """Rebuild a model from `to_arrays`."""
+        if meta.get("format") != FORMAT:
+            raise ModelError(f"the model has format {meta.get('format')!r}; this version reads {FORMAT!r}.")
+        nodes = []
+        for i, n in enumerate(meta["nodes"]):
+            attribute = ModelAttribute(name=n["name"], size=n["size"], ordered=n["ordered"], null_code=n["null_code"])
+            starts = arrays[f"{i}.starts"].astype(np.int64)
+            labels = arrays[f"{i}.labels"].astype(np.int64)
+            code_map = CodeMap(size=attribute.size, bins=n["bins"], starts=starts, labels=labels)
+            width = np.diff(starts, append=attribute.size)
+            cells = Cells(map=code_map, width=width, share=arrays[f"{i}.share"])
+            nodes.append(
+                Node(attribute=attribute, cells=cells, parents=tuple(n["parents"]), table=arrays[f"{i}.table"])
+            )
+        releases = tuple((str(purpose), float(share)) for purpose, share in meta["releases"])
+        return MarginalModel(nodes=tuple(nodes), num_rows=float(meta["num_rows"]), releases=releases)

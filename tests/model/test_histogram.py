@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kamino.model.marginal.binning import BinLimits, bin_counts, choose_bins
+from kamino.model.marginal.denoise import even_out, shrink
+from kamino.model.marginal.histogram import first_cells, levels, measure_histogram
+from kamino.model.protocol import ModelAttribute
+
+
+def counter(codes, sigma, rng):
+    def count(code_map, share):
+        noise = sigma / np.sqrt(share)
+        exact = np.bincount(code_map(codes), minlength=code_map.bins)
+        return exact + rng.normal(0, noise, len(exact)), noise
+
+    return count
+
+
+def test_a_spike_in_a_domain_of_a_billion_codes_is_found():
+    rng = np.random.default_rng(0)
+    spike = 123_456_789
+    codes = np.concatenate([np.full(8000, spike), rng.integers(0, 10**9, 2000)])
+    attribute = ModelAttribute(name="x", size=10**9, ordered=True)
+    found = measure_histogram(attribute, counter(codes, 20.0, rng))
+    assert len(found.starts) < 20_000
+    run = np.searchsorted(found.starts, spike, side="right") - 1
+    assert found.starts[run] == spike
+    assert found.width[run] == 1
+    assert found.counts[run] == pytest.approx(8000, rel=0.12)
+    cells = choose_bins(attribute, found, BinLimits(least_rows=200))
+    assert (cells.map.labels == cells.map.labels[run]).sum() == 1
+
+
+def test_levels_depend_on_the_schema_only():
+    assert levels(ModelAttribute(name="x", size=100, ordered=True)) == 1
+    assert levels(ModelAttribute(name="x", size=10**5)) == 1
+    assert levels(ModelAttribute(name="x", size=10**9, ordered=True)) > 2
+
+
+def test_null_is_a_cell_of_its_own():
+    attribute = ModelAttribute(name="x", size=100_001, ordered=True, null_code=100_000)
+    assert first_cells(attribute)[-1] == 100_000
+    codes = np.concatenate([np.full(500, 100_000), np.arange(5000) * 20])
+    found = measure_histogram(attribute, counter(codes, 1.0, np.random.default_rng(0)))
+    cells = choose_bins(attribute, found, BinLimits(least_rows=100))
+    null = cells.map(np.array([100_000]))[0]
+    assert (cells.map.labels == null).sum() == 1
+
+
+def test_smoothing_an_even_histogram_takes_most_noise_out():
+    rng = np.random.default_rng(1)
+    noisy = 50 + rng.normal(0, 20, 256)
+    smooth = even_out(noisy, np.ones(256, dtype=np.int64), 20.0, np.zeros(256, bool))
+    assert np.abs(smooth - 50).mean() < 0.4 * np.abs(noisy - 50).mean()
+    assert smooth.sum() == pytest.approx(noisy.sum())
+    assert smooth.min() >= 0
+
+
+def test_shrinking_a_wide_histogram_takes_most_noise_out():
+    rng = np.random.default_rng(2)
+    true = np.where(rng.random(5000) < 0.02, 300.0, 2.0)
+    noisy = np.round(true + rng.normal(0, 15, 5000))
+    found = shrink(noisy, 15.0)
+    assert np.abs(found - true).sum() < 0.35 * np.abs(np.maximum(noisy, 0) - true).sum()
+    assert found.sum() == pytest.approx(true.sum(), rel=0.1)
+
+
+def test_rare_values_share_a_bin_and_keep_their_proportions():
+    counts = np.array([500.0, 3.0, 400.0, 9.0])
+    codes = np.repeat(np.arange(4), counts.astype(int))
+    attribute = ModelAttribute(name="x", size=4)
+    found = measure_histogram(attribute, counter(codes, 0.0, np.random.default_rng(0)))
+    cells = choose_bins(attribute, found, BinLimits(least_rows=50))
+    assert cells.map.labels.tolist() == [0, 2, 1, 2]
+    np.testing.assert_allclose(cells.share, [1, 0.25, 1, 0.75])
+    np.testing.assert_allclose(bin_counts(found, cells)[0], [500, 400, 12])
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_one_value(ordered):
+    attribute = ModelAttribute(name="x", size=1, ordered=ordered)
+    found = measure_histogram(attribute, counter(np.zeros(10, dtype=np.int64), 1.0, np.random.default_rng(0)))
+    cells = choose_bins(attribute, found, BinLimits(least_rows=100))
+    assert cells.map.bins == 1
+    assert cells.share.tolist() == [1.0]
+
+
+def test_all_null():
+    attribute = ModelAttribute(name="x", size=1, ordered=True, null_code=0)
+    found = measure_histogram(attribute, counter(np.zeros(10, dtype=np.int64), 1.0, np.random.default_rng(0)))
+    assert choose_bins(attribute, found, BinLimits(least_rows=100)).map.bins == 1
