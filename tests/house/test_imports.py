@@ -11,8 +11,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 
-# From the ground up. `io` and `datasets` are edges beside the stages: they know errors and schema only.
-STAGES = ("errors", "schema", "constraints", "privacy", "engine", "model", "sampling", "evaluate", "pipeline", "cli")
+# From the ground up. The engine plugs into the protocol that the model states, so it comes after it.
+# `io` and `datasets` are edges beside the stages: they know errors and schema only.
+STAGES = ("errors", "schema", "constraints", "privacy", "model", "engine", "sampling", "evaluate", "pipeline", "cli")
 EDGES = {"io": {"errors", "schema", "io"}, "datasets": {"datasets", "errors"}}
 
 

@@ -1,0 +1,9 @@
+"""Drawing tables that break no hard constraint: the plan, its steps, the guarantee."""
+
+from kamino.sampling.modes import Sampling
+from kamino.sampling.ordering import random_order
+from kamino.sampling.plan import SamplingPlan, Step, StepKind
+from kamino.sampling.planner import build_plan
+from kamino.sampling.sampler import draw_table
+
+__all__ = ["Sampling", "SamplingPlan", "Step", "StepKind", "build_plan", "draw_table", "random_order"]

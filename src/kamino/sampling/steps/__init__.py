@@ -1,0 +1,1 @@
+"""The steps of a plan, one file each: every one draws a whole column."""

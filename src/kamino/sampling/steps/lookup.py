@@ -1,0 +1,145 @@
+"""Lookup: hard dependencies X -> A with X there already. One value for each group of rows.
+
+For a group g, P(v) is proportional to the product of p(v | c_i) over its rows i. Null clashes with nothing, so each
+row may take null instead: P(v) is then the product of p_i(v) + p_i(null), less the case that all are null, which is a
+choice of its own.
+
+Where a bin of the model holds several values, the product is over bins, and how values are spread inside a bin counts
+once for a group: the model knows that spread over all groups, not within one. Counting it for each row would give all
+groups of a bin its most frequent value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kamino.constraints.analysis.classify import dependency_of
+from kamino.model.protocol import FloatArray, IntArray
+from kamino.sampling.choices import Choices
+from kamino.sampling.comparing import Mask
+from kamino.sampling.drawing import draw_one_each
+from kamino.sampling.grouping import count_matrix, first_success, join_groups
+from kamino.sampling.steps.task import DEAD, Task
+
+_PIECE = 1 << 23
+
+
+def draw_lookup(task: Task) -> IntArray:
+    """Draw one value for each group of rows that the left sides tie together.
+
+    Guarantees:
+        The column follows the product of the rows' distributions, given that it breaks no dependency.
+        [test_lookup_is_exact, test_lookup_with_nulls_is_exact]
+
+    With several left sides and nulls in A, rows that a null would set apart still share a value.
+    """
+    groups, fixed = dependency_groups(task), _fixed_codes(task)
+    sizes = np.bincount(groups)
+    alone = sizes[groups] == 1
+    codes = np.full(task.num_rows, DEAD, dtype=np.int64)
+    single = np.flatnonzero(alone & (fixed < 0))
+    codes[single] = task.choices.draw(task.rng, single, independent=True)
+    rest = np.flatnonzero(~alone | (fixed >= 0))
+    if len(rest):
+        _, mine = np.unique(groups[rest], return_inverse=True)
+        chosen = _choose(task, rest, mine, fixed[rest])
+        codes[rest] = _with_nulls(task, rest, mine, chosen[mine])
+    return codes
+
+
+def dependency_groups(task: Task) -> IntArray:
+    """Number the groups of rows that must share a value; a row with a null on the left is alone."""
+    dependencies = [dependency_of(c) for c in task.step.constraints]
+    lefts = {d.left for d in dependencies if d is not None and d.right == task.step.attribute}
+    keys = [(task.keys(left), task.present(left)) for left in sorted(lefts, key=sorted)]
+    return join_groups(task.num_rows, keys)
+
+
+def group_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
+    """Return, for each group and run of codes, the log weight of one code there: bins by row, the spread once."""
+    counts = count_matrix(groups, choices.context[rows], num_groups, len(choices.log_weight))
+    by_bin = np.asarray(counts @ choices.log_weight)
+    return np.asarray(by_bin[:, choices.label] + choices.log_density()[None, :])
+
+
+def _fixed_codes(task: Task) -> IntArray:
+    """Return the code that a public map gives each row, or -1."""
+    fixed = np.full(task.num_rows, -1, dtype=np.int64)
+    for (left, right), reference in task.references.items():
+        if right == task.step.attribute and set(left) <= task.columns.keys():
+            found = reference.find(task.columns)
+            usable = task.choices.bins_of(np.maximum(found, 0))[0] >= 0
+            fixed = np.where((fixed < 0) & (found >= 0) & usable, found, fixed)
+    return fixed
+
+
+def _choose(task: Task, rows: IntArray, groups: IntArray, fixed: IntArray) -> IntArray:
+    """Return the code of each group: the one a public map gives, else a draw."""
+    num_groups = int(groups.max()) + 1
+    chosen = np.full(num_groups, DEAD, dtype=np.int64)
+    known = fixed >= 0
+    chosen[groups[known]] = fixed[known]
+    width = max(1, len(task.choices.starts))
+    lines = max(1, _PIECE // width)
+    order = np.argsort(groups, kind="stable")
+    for start in range(0, num_groups, lines):
+        stop = min(start + lines, num_groups)
+        low, high = np.searchsorted(groups, [start, stop], sorter=order)
+        mine = order[low:high]
+        drawn = _draw_groups(task, rows[mine], groups[mine] - start, stop - start)
+        piece = chosen[start:stop]
+        chosen[start:stop] = np.where(piece >= 0, piece, drawn)
+    return chosen
+
+
+def _draw_groups(task: Task, rows: IntArray, groups: IntArray, num_groups: int) -> IntArray:
+    choices = task.choices
+    if choices.null_bin is None:
+        weight = group_weights(choices, rows, groups, num_groups)
+        weight += np.log(choices.width)[None, :]
+    else:
+        weight = _weights_beside_null(choices, rows, groups, num_groups)
+    run = draw_one_each(weight, task.rng)
+    inside = np.floor(task.rng.random(num_groups) * choices.width[run]).astype(np.int64)
+    return np.where(run < 0, DEAD, choices.starts[run] + np.minimum(inside, choices.width[run] - 1))
+
+
+def _weights_beside_null(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
+    """Return log weights of the runs where rows may take null instead; null's own run stands for a group of nulls."""
+    used, context = np.unique(choices.context[rows], return_inverse=True)
+    table = choices.log_weight[used]
+    null = table[:, choices.null_bin]
+    beside = np.logaddexp(table, null[:, None])
+    counts = count_matrix(groups, context, num_groups, len(used))
+    every = np.asarray(counts @ beside)[:, choices.label]
+    none = np.asarray(counts @ null[:, None])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        some = every + np.log(-np.expm1(np.minimum(none - every, 0.0)))
+    some = np.where(np.isnan(some), -np.inf, some) + (choices.log_density() + np.log(choices.width))[None, :]
+    (own,) = np.flatnonzero(choices.label == choices.null_bin)
+    some[:, own] = none[:, 0]
+    return some
+
+
+def _with_nulls(task: Task, rows: IntArray, groups: IntArray, codes: IntArray) -> IntArray:
+    """Let each row take null instead, as likely as the model has it, but not all rows of a group."""
+    choices = task.choices
+    if choices.null_bin is None:
+        return codes
+    null_code = task.judge.codec[task.step.attribute].null_code
+    assert null_code is not None
+    null = choices.log_weight[choices.context[rows], choices.null_bin]
+    bins, _ = choices.bins_of(np.maximum(codes, 0))
+    own = np.where(bins < 0, -np.inf, choices.log_weight[choices.context[rows], bins])
+    chance = 1.0 / (1.0 + np.exp(np.clip(null - own, -700.0, 700.0)))
+    choosable: Mask = (codes != DEAD) & (codes != null_code)
+    result = codes.copy()
+    there = np.flatnonzero(choosable)
+    first = first_success(groups[there], chance[there], task.rng)
+    order = np.arange(len(there))
+    place = np.full(int(groups.max(initial=0)) + 1, -1, dtype=np.int64)
+    place[groups[there][first]] = order[first]
+    mine = place[groups[there]]
+    keep = (order == mine) | ((order > mine) & (task.rng.random(len(there)) < chance[there]))
+    result[there[~keep]] = null_code
+    return result

@@ -1,0 +1,126 @@
+"""Ownership: hard dependencies A -> Y with Y there already. Each value of A belongs to one Y, and rows draw among
+the values that their Y owns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kamino.constraints.analysis.classify import dependency_of
+from kamino.model.protocol import FloatArray, IntArray
+from kamino.sampling.choices import Choices
+from kamino.sampling.drawing import draw_places, normalised
+from kamino.sampling.grouping import count_matrix
+from kamino.sampling.steps.owners import assign_owners
+from kamino.sampling.steps.taking import take_as_drawn
+from kamino.sampling.steps.task import DEAD, Task
+
+# Up to this many pairs of an owner and a value, owners are chosen from expected counts; beyond, values are taken as
+# they are drawn.
+_MAX_PAIRS = 20_000_000
+_MAX_VALUES = 200_000
+
+
+def draw_ownership(task: Task) -> IntArray:
+    """Choose an owner for each value, then draw each row among the values of its owner, or null.
+
+    Rows without a value on any right side, or with a null on the left, are free.
+
+    Guarantees:
+        No value is held under two owners.  [test_ownership_holds]
+    """
+    dependencies = [d for c in task.step.constraints if (d := dependency_of(c)) is not None]
+    rights = frozenset(d.right for d in dependencies)
+    rest = dependencies[0].left - {task.step.attribute}
+    bound = task.present(rest) & np.logical_or.reduce([task.present(frozenset({name})) for name in rights])
+    codes = np.full(task.num_rows, DEAD, dtype=np.int64)
+    free = np.flatnonzero(~bound)
+    codes[free] = task.choices.draw(task.rng, free)
+    rows = np.flatnonzero(bound)
+    if len(rows) == 0:
+        return codes
+    owners = np.unique(task.keys(rights)[rows], return_inverse=True)[1].astype(np.int64)
+    num_values = int(task.choices.width.sum())
+    if rest or num_values > _MAX_VALUES or num_values * (int(owners.max()) + 1) > _MAX_PAIRS:
+        codes[rows] = take_as_drawn(task, rows, task.keys(rest)[rows], owners)
+    else:
+        codes[rows] = _draw_among_owned(task, rows, owners, tuple(sorted(rights)))
+    return codes
+
+
+def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...]) -> IntArray:
+    choices = task.choices
+    num_owners = int(owners.max()) + 1
+    value_run = np.repeat(np.arange(len(choices.starts)), choices.width)
+    values = choices.starts[value_run] + _inside(choices)
+    if choices.null_bin is not None:
+        keep = choices.label[value_run] != choices.null_bin
+        value_run, values = value_run[keep], values[keep]
+    counts = count_matrix(owners, choices.context[rows], num_owners, len(choices.log_weight))
+    by_bin = _expected_bins(counts, choices.log_weight)
+    expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_density()[value_run])[None, :]
+    fixed = _fixed_owners(task, rows, owners, rights, values)
+    owner = assign_owners(expected, np.bincount(owners, minlength=num_owners).astype(np.float64), fixed)
+    return _draw_rows(task, rows, owners, owner, values, value_run)
+
+
+def _expected_bins(counts: object, log_weight: FloatArray) -> FloatArray:
+    """Return expected counts of bins by owner, going through the contexts in pieces."""
+    total = np.zeros((counts.shape[0], log_weight.shape[1]))  # type: ignore[attr-defined]
+    lines = max(1, (1 << 22) // max(1, log_weight.shape[1]))
+    for start in range(0, len(log_weight), lines):
+        total += counts[:, start : start + lines] @ normalised(log_weight[start : start + lines])  # type: ignore[index]
+    return total
+
+
+def _draw_rows(
+    task: Task, rows: IntArray, owners: IntArray, owner: IntArray, values: IntArray, value_run: IntArray
+) -> IntArray:
+    """Draw the rows of each owner among its values."""
+    choices = task.choices
+    result = np.full(len(rows), DEAD, dtype=np.int64)
+    density = choices.log_density()
+    by_owner, by_value = np.argsort(owners, kind="stable"), np.argsort(owner, kind="stable")
+    num_owners = int(owners.max()) + 1
+    row_ends = np.searchsorted(owners, np.arange(num_owners + 1), sorter=by_owner)
+    value_ends = np.searchsorted(owner, np.arange(num_owners + 1), sorter=by_value)
+    for each in range(num_owners):
+        mine = by_owner[row_ends[each] : row_ends[each + 1]]
+        held = by_value[value_ends[each] : value_ends[each + 1]]
+        run, codes = value_run[held], values[held]
+        if choices.null_bin is not None:
+            own = np.flatnonzero(choices.label == choices.null_bin)
+            run, codes = np.append(run, own), np.append(codes, choices.starts[own])
+        if len(codes) == 0:
+            continue
+        used, context = np.unique(choices.context[rows[mine]], return_inverse=True)
+        weight = choices.log_weight[used[:, None], choices.label[run][None, :]] + density[run][None, :]
+        place = draw_places(context.astype(np.int64), weight, task.rng)
+        result[mine] = np.where(place < 0, DEAD, codes[place])
+    return result
+
+
+def _fixed_owners(
+    task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...], values: IntArray
+) -> IntArray | None:
+    """Return the owners that public maps give: the owner itself where all rights are mapped and it occurs."""
+    name = task.step.attribute
+    maps = [task.references[(name,), right] for right in rights if ((name,), right) in task.references]
+    if not maps:
+        return None
+    first = np.unique(owners, return_index=True)[1]
+    agree = np.ones((len(first), len(values)), dtype=np.bool_)
+    known = np.zeros(len(values), dtype=np.bool_)
+    for each in maps:
+        found = each.find({name: values})
+        known |= found >= 0
+        mine = task.columns[each.right][rows[first]]
+        null = task.judge.is_null(each.right, mine)
+        agree &= (mine[:, None] == found[None, :]) | (found < 0)[None, :] | null[:, None]
+    return np.where(~known, -1, np.where(agree.any(axis=0), np.argmax(agree, axis=0), -2))
+
+
+def _inside(choices: Choices) -> IntArray:
+    """Return the place of each code inside its run, runs one after the other."""
+    begin = np.cumsum(choices.width) - choices.width
+    return np.asarray(np.arange(int(choices.width.sum())) - np.repeat(begin, choices.width))

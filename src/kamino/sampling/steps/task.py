@@ -1,0 +1,57 @@
+"""What a step is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from kamino.model.protocol import IntArray
+from kamino.sampling.choices import Choices
+from kamino.sampling.comparing import Columns, Judge, Mask
+from kamino.sampling.grouping import join_keys
+from kamino.sampling.plan import Step
+from kamino.sampling.references import ReferenceMap
+
+# The code of a row for which no value was found.
+DEAD = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """One column to draw: its step, its choices, the columns that are there, and the source of randomness."""
+
+    step: Step
+    choices: Choices
+    judge: Judge
+    columns: Columns
+    num_rows: int
+    rng: np.random.Generator
+    references: Mapping[tuple[tuple[str, ...], str], ReferenceMap]
+
+    def present(self, names: frozenset[str]) -> Mask:
+        """Tell which rows have a value in all these earlier columns."""
+        found = np.ones(self.num_rows, dtype=np.bool_)
+        for name in names:
+            found &= ~self.judge.is_null(name, self.columns[name])
+        return found
+
+    def keys(self, names: frozenset[str]) -> IntArray:
+        """Number the rows' combinations of values in these earlier columns."""
+        if not names:
+            return np.zeros(self.num_rows, dtype=np.int64)
+        return join_keys([self.columns[name] for name in sorted(names)])
+
+
+class DrawColumn(Protocol):
+    """A step: the codes of the whole column, `DEAD` where no value was found.
+
+    Guarantees:
+        Rows that are not dead break none of the step's constraints among themselves.  [test_steps_break_nothing]
+    """
+
+    def __call__(self, task: Task) -> IntArray:
+        """Draw the column."""
+        ...
