@@ -232,3 +232,16 @@ def test_progress_is_told() -> None:
     assert seen == [("a", 0, 2), ("b", 1, 2)]
     with pytest.raises(SamplingError, match="-1 rows"):
         draw_table(plan, FakeModel(codec, plan.sequence), codec, -1, np.random.default_rng(0))
+
+
+def test_combinations_that_hardly_occur_take_no_value() -> None:
+    """Two right sides that go together, but for a few rows: those become copies instead of taking values away."""
+    codec = integers(a=19, x=3, y=3)
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 4, 4_000)
+    y = np.where(rng.random(4_000) < 0.005, (x + 1) % 4, x)
+    constraints = list(Constraints.parse("a -> x\na -> y"))
+    task = make_task(codec, "a", {"x": x, "y": y}, np.full((4_000, 20), 0.05), constraints, StepKind.OWNERSHIP, rng)
+    codes = DRAWERS[StepKind.OWNERSHIP](task)
+    assert set(np.unique((x != y)[codes < 0])) == {True}
+    assert np.bincount(codes[codes >= 0], minlength=20).min() > 100

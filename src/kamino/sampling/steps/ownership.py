@@ -9,6 +9,7 @@ import numpy as np
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.choices import Choices
+from kamino.sampling.comparing import Mask
 from kamino.sampling.drawing import draw_places, normalised
 from kamino.sampling.grouping import count_matrix
 from kamino.sampling.steps.owners import assign_owners
@@ -19,6 +20,9 @@ from kamino.sampling.steps.task import DEAD, Task
 # they are drawn.
 _MAX_PAIRS = 20_000_000
 _MAX_VALUES = 200_000
+# An owner with fewer rows than this part of a value's average is a stray, if at most this part of the rows are strays.
+_STRAY = 0.5
+_MOST_STRAYS = 0.2
 
 
 def draw_ownership(task: Task) -> IntArray:
@@ -39,13 +43,27 @@ def draw_ownership(task: Task) -> IntArray:
     rows = np.flatnonzero(bound)
     if len(rows) == 0:
         return codes
-    owners = np.unique(task.keys(rights)[rows], return_inverse=True)[1].astype(np.int64)
     num_values = int(task.choices.width.sum())
+    if len(rights) > 1:
+        rows = rows[~_strays(task.keys(rights)[rows], len(rows) / max(1, num_values))]
+    owners = np.unique(task.keys(rights)[rows], return_inverse=True)[1].astype(np.int64)
     if rest or num_values > _MAX_VALUES or num_values * (int(owners.max()) + 1) > _MAX_PAIRS:
         codes[rows] = take_as_drawn(task, rows, task.keys(rest)[rows], owners)
     else:
         codes[rows] = _draw_among_owned(task, rows, owners, tuple(sorted(rights)))
     return codes
+
+
+def _strays(owners: IntArray, rows_per_value: float) -> Mask:
+    """Tell which rows have an owner too small to be one: fewer rows than half of what a value holds on average.
+
+    A model that knows two right sides only roughly draws combinations that never occur. Each would take a value for a
+    handful of rows, and the values left would be held by too many. Such rows are left without a value, and become
+    copies of others; where they are many, the combinations are no mistake.
+    """
+    _, number = np.unique(owners, return_inverse=True)
+    small: Mask = (np.bincount(number) < _STRAY * rows_per_value)[number]
+    return small if small.mean() <= _MOST_STRAYS else np.zeros(len(owners), dtype=np.bool_)
 
 
 def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...]) -> IntArray:
