@@ -131,3 +131,28 @@ def test_a_table_that_breaks_a_hard_constraint_is_not_written(folder: Path, monk
     with pytest.raises(SamplingError, match="zip -> city"):
         make(fitted, 500, folder / "empty" / "x.csv", lambda stage: None)
     assert list((folder / "empty").iterdir()) == []
+
+
+def test_plan_command_reads_no_data(folder: Path) -> None:
+    ran = kamino("plan", "-s", "tax.yaml", "-c", "tax.dc", "-n", "400", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "ownership" in ran.stdout
+    assert "noise of 4.2247 times the sensitivity" in ran.stdout
+    again = kamino("plan", "-s", "tax.yaml", "-c", "tax.dc", "-n", "400", "--json", cwd=folder)
+    document = json.loads(again.stdout)
+    assert document["noise_multiplier"] == pytest.approx(4.2247, abs=1e-4)
+    assert {step["attribute"] for step in document["sampling"]["steps"]} == set(tax(1).column_names)
+    (folder / "bare.yaml").write_text(draft_schema(tax(1)).to_yaml())
+    bare = kamino("plan", "-s", "bare.yaml", cwd=folder)
+    assert "9 domains will be found within the budget (10% of it)" in bare.stdout
+    assert kamino("plan", cwd=folder).returncode == 2
+
+
+def test_clashing_constraints_are_refused(folder: Path) -> None:
+    (folder / "clash.dc").write_text("check (salary > 10)\ncheck (salary < 5)\ncheck (salary is not null)\n")
+    for command in (("plan", "-s", "tax.yaml"), ("synth", "tax.csv", "-s", "tax.yaml", "-o", "clash.csv")):
+        ran = kamino(*command, "-c", "clash.dc", cwd=folder)
+        assert ran.returncode == 2
+        assert "salary > 10" in ran.stderr
+        assert "salary < 5" in ran.stderr
+    assert not (folder / "clash.csv").exists()

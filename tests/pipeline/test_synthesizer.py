@@ -159,3 +159,33 @@ def test_public_names() -> None:
     assert kamino.Constraints is Constraints
     with pytest.raises(AttributeError):
         _ = kamino.nothing
+
+
+def test_a_reference_table_is_the_map(tmp_path: Path) -> None:
+    (tmp_path / "zones.csv").write_text("city,zone\nRome,N\nOslo,S\nBern,S\n")  # not as in the private table
+    (tmp_path / "rules.dc").write_text("city -> zone using zones.csv\n")
+    fitted = Synthesizer(SCHEMA, tmp_path / "rules.dc", seed=1, epsilon=8.0).fit(private_table(1_000))
+    fitted.save(tmp_path / "m.kamino")
+    for made in (fitted.sample(300), Synthesizer.load(tmp_path / "m.kamino").sample(300, seed=1)):
+        pairs = {(row["city"], row["zone"]) for row in made.select(["city", "zone"]).to_pylist()}
+        known = {pair for pair in pairs if None not in pair}
+        assert known <= {("Rome", "N"), ("Oslo", "S"), ("Bern", "S")}
+        assert len(known) == 3
+
+
+def test_a_key_over_too_small_a_domain_is_refused_before_anything_is_spent() -> None:
+    from kamino.constraints import Constraints as Rules
+    from kamino.errors import SamplingError
+    from kamino.pipeline import Settings
+    from kamino.pipeline.fitting import fit, open_gate
+    from kamino.schema import Categorical, Integer, Schema
+
+    schema = Schema(attributes={"a": Integer(min=0, max=9), "b": Categorical(values=["x", "y"])})
+    table = pa.table({"a": list(range(10)), "b": ["x"] * 10})
+    settings = Settings()
+    gate = open_gate(settings)
+    with pytest.raises(SamplingError, match=r"key \(a\)"):
+        fit(table, schema, Rules.parse("key (a)"), settings, gate, num_rows=11)
+    assert gate.ledger.entries == ()
+    made = Synthesizer(schema, "key (a)", seed=1).fit(table, num_rows=10).sample(10)
+    assert sorted(made.column("a").to_pylist()) == list(range(10))

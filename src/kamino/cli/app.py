@@ -13,6 +13,7 @@ from kamino.cli.console import error_console
 from kamino.cli.demo import demo
 from kamino.cli.init import init
 from kamino.cli.plan import plan
+from kamino.cli.report import report
 from kamino.cli.sample import sample
 from kamino.cli.synth import synth
 from kamino.errors import KaminoError
@@ -30,6 +31,7 @@ app.command()(check)
 app.command()(plan)
 app.command()(synth)
 app.command()(sample)
+app.command()(report)
 app.command()(demo)
 
 

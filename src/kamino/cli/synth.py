@@ -21,7 +21,6 @@ from kamino.cli.options import (
     RowsOption,
     SchemaOption,
     SeedOption,
-    read_constraints,
 )
 from kamino.cli.render_run import print_run
 from kamino.cli.stages import show_stages
@@ -69,7 +68,7 @@ def synth(
     begin = time.perf_counter()
     synthesizer = Synthesizer(
         schema,
-        read_constraints(constraints),
+        constraints or Constraints(),
         epsilon=epsilon,
         delta=delta,
         neighbours=neighbours,
@@ -82,7 +81,7 @@ def synth(
     )
     refuse_output(output)
     with show_stages(*STAGES) as progress:
-        synthesizer.fit(data, query=query, progress=progress)
+        synthesizer.fit(data, query=query, num_rows=rows, progress=progress)
         if save_model is not None:
             synthesizer.save(save_model)
         certificate = make(synthesizer, rows, output, progress)

@@ -189,18 +189,23 @@ SOFT = Strength(kind=Kind.SOFT)
 class DenialConstraint:
     """The predicates never all hold: `not (p1 and p2 and ...)`.
 
+    `reference` is the path of a public table that holds the map of a functional dependency.
+
     Guarantees:
         At least one predicate, none twice, and a constraint on one tuple speaks of `t1`.  [test_tree_invariants]
     """
 
     predicates: tuple[Predicate, ...]
     strength: Strength = HARD
+    reference: str | None = None
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.predicates:
             raise ConstraintError("found a constraint without predicates; write at least one")
         object.__setattr__(self, "predicates", tuple(dict.fromkeys(self.predicates)))
+        if self.reference is not None:
+            _refuse_line_breaks(self.reference)
         if {column.tuple for column in self.columns()} == {2}:
             raise ConstraintError("found only t2; a constraint on one tuple speaks of t1")
 

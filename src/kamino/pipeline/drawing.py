@@ -38,7 +38,13 @@ def draw(
 
 def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: Sampling) -> dict[str, Codes]:
     """Draw the codes of a table by the plan of its constraints, along the model's sequence."""
-    plan = build_plan(fitted.codec, fitted.constraints, num_rows=num_rows, sequence=fitted.model.sequence)
+    plan = build_plan(
+        fitted.codec,
+        fitted.constraints,
+        num_rows=num_rows,
+        references=fitted.references,
+        sequence=fitted.model.sequence,
+    )
     return draw_table(plan, fitted.model, fitted.codec, num_rows, rng, sampling=mode)
 
 

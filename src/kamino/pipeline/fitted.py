@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kamino.constraints import Constraints
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
 from kamino.model.marginal.network import MarginalModel
+from kamino.pipeline.references import References, from_json, to_json
 from kamino.schema import Codec, Schema
 
 FORMAT = "kamino-model-1"
-_PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "ledger.json", "model.json")
+_PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "references.json", "ledger.json", "model.json")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,6 +30,7 @@ class Fitted:
     constraints: Constraints
     model: MarginalModel
     ledger: dict[str, Any]
+    references: References = field(default_factory=dict, repr=False)
 
     @property
     def codec(self) -> Codec:
@@ -47,6 +49,7 @@ class Fitted:
             "manifest.json": _dump({"format": FORMAT, "parts": list(_PARTS)}),
             "schema.yaml": self.schema.to_yaml(),
             "constraints.dc": f"{self.constraints}\n",
+            "references.json": _dump(to_json(self.references)),
             "ledger.json": _dump(self.ledger),
             "model.json": _dump(meta),
         }
@@ -62,8 +65,10 @@ class Fitted:
         if found != FORMAT:
             raise ModelError(f"{source}: found format {found!r}, expected {FORMAT!r}; fit the model again")
         try:
+            schema = Schema.from_yaml(bundle.texts["schema.yaml"], source=f"{source}/schema.yaml")
             return Fitted(
-                schema=Schema.from_yaml(bundle.texts["schema.yaml"], source=f"{source}/schema.yaml"),
+                schema=schema,
+                references=from_json(json.loads(bundle.texts["references.json"]), schema),
                 constraints=Constraints.parse(bundle.texts["constraints.dc"], source=f"{source}/constraints.dc"),
                 model=MarginalModel.from_arrays(json.loads(bundle.texts["model.json"]), dict(bundle.arrays)),
                 ledger=json.loads(bundle.texts["ledger.json"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,11 @@ from kamino.model.marginal.backend import fit_marginal
 from kamino.pipeline.binding import bind_constraints, check_names, check_table, schema_for
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.hints import hints_of, model_attributes
+from kamino.pipeline.references import load_references
 from kamino.pipeline.settings import SequenceMode, Settings
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.privacy import Gate, SeededNoise, multiplier_for
-from kamino.sampling import build_plan, random_order
+from kamino.sampling import SamplingPlan, build_plan, random_order
 from kamino.schema import Codec, Schema
 
 # Of what finding domains may spend, the part that finding the types of a CSV file's columns takes.
@@ -42,9 +44,17 @@ def fit(
     gate: Gate,
     *,
     untyped: bool = False,
+    folder: Path = Path(),
+    num_rows: int | None = None,
     progress: Progress = silent,
 ) -> Fitted:
-    """Fit a model of `table`, spending the gate's budget. `untyped` says that the columns are text for want of types.
+    """Fit a model of `table`, spending the gate's budget.
+
+    With `untyped`, the columns are text for want of types, which are then found within the budget. Paths of reference
+    tables start at `folder`. With `num_rows`, what so many rows cannot satisfy is refused at once.
+
+    Raises:
+        SamplingError: no table satisfies the constraints; nothing was spent where the schema has all domains.
 
     Guarantees:
         What is returned depends on the table through the gate only.  [test_replay_passes_for_synth]
@@ -57,7 +67,9 @@ def fit(
     if not known.data_names:
         raise InputError("every column is a key, which carries no data; expected at least one other column")
     codec = Codec(known)
-    sequence = _sequence(codec, rules, settings)
+    references = load_references(rules, known, folder=folder)
+    plan = build_plan(codec, rules, num_rows=num_rows, references=references)
+    sequence = _sequence(codec, plan, settings)
     progress(Stage.FIT)
     measurer = MemoryMeasurer(codec.encode(table), codec.sizes, gate)
     model = fit_marginal(
@@ -67,7 +79,7 @@ def fit(
         sequence=sequence,
         hints=hints_of(rules, codec),
     )
-    return Fitted(schema=known, constraints=rules, model=model, ledger=gate.ledger.to_dict())
+    return Fitted(schema=known, constraints=rules, model=model, ledger=gate.ledger.to_dict(), references=references)
 
 
 def _known_domains(
@@ -102,13 +114,9 @@ def _known_domains(
     return known, rules
 
 
-def _sequence(codec: Codec, constraints: Constraints, settings: Settings) -> tuple[str, ...] | None:
-    """The order of attributes that the constraints ask for; None, if they do not care, leaves it to the model.
-
-    Raises `SamplingError` for constraints that no table satisfies, before the model spends anything.
-    """
+def _sequence(codec: Codec, plan: SamplingPlan, settings: Settings) -> tuple[str, ...] | None:
+    """The order of attributes that the constraints ask for; None, if they do not care, leaves it to the model."""
     if settings.sequence is SequenceMode.RANDOM:
         return random_order(tuple(codec.attributes), np.random.default_rng(settings.seed))
-    plan = build_plan(codec, constraints)
     across = any(not c.is_unary for step in plan.steps for c in step.enforced)
     return plan.sequence if across else None

@@ -59,6 +59,7 @@ class Synthesizer:
             ) from None
         self.schema = _schema(schema)
         self.constraints = _constraints(constraints)
+        self._folder = Path(constraints).parent if isinstance(constraints, os.PathLike) else Path()
         if self.schema is not None and self.schema.unit is not None and self.settings.unit is None:
             self.settings = replace(self.settings, unit=self.schema.unit, max_rows=self.schema.max_rows)
         self._fitted: Fitted | None = None
@@ -68,17 +69,33 @@ class Synthesizer:
         state = "fitted" if self._fitted else "not fitted"
         return f"Synthesizer(epsilon={self.settings.epsilon:g}, delta={self.settings.delta:g}, {state})"
 
-    def fit(self, table: object, *, query: str | None = None, progress: Progress = silent) -> Synthesizer:
+    def fit(
+        self,
+        table: object,
+        *,
+        query: str | None = None,
+        num_rows: int | None = None,
+        progress: Progress = silent,
+    ) -> Synthesizer:
         """Spend the budget on a table: a data frame, a path, or a database URL with a query. Can be repeated.
 
-        Every call spends the whole budget once more: two fits of one table cost twice.
+        Every call spends the whole budget once more: two fits of one table cost twice. `num_rows` says how many rows
+        will be asked for, so that constraints which so many cannot satisfy are refused before anything is spent.
         """
         progress(Stage.READ)
         untyped = _is_csv(table) and not self.settings.trust_domain
         private = read_table(table, query=query, as_text=untyped)
         gate = open_gate(self.settings)
         self._fitted = fit(
-            private, self.schema, self.constraints, self.settings, gate, untyped=untyped, progress=progress
+            private,
+            self.schema,
+            self.constraints,
+            self.settings,
+            gate,
+            untyped=untyped,
+            folder=self._folder,
+            num_rows=num_rows,
+            progress=progress,
         )
         self._like = None if isinstance(table, str | os.PathLike) else type(table)
         return self

@@ -9,7 +9,7 @@ from kamino.constraints.tree import Place
 from kamino.errors import ConstraintError
 
 _IN_EXPRESSIONS = {"and", "or", "not", "is", "null", "true", "false", "between", "in", "date", "timestamp", "t1", "t2"}
-_AT_THE_START = {"key", "check", "soft", "weight"}
+_AT_THE_START = {"key", "check", "soft", "weight", "using"}
 KEYWORDS = frozenset(_IN_EXPRESSIONS | _AT_THE_START)
 
 # A plain name may hold inner hyphens only between letters or digits ("education-num"), never before ">".

@@ -45,12 +45,31 @@ def parse_line(text: str, *, source: str, line: int) -> tuple[DenialConstraint, 
 class _LineParser(PredicateParser):
     """Recursive descent over the tokens of one line."""
 
+    is_dependency = False
+
     def statement(self) -> tuple[DenialConstraint, ...]:
         start = self.peek().place
         strength = self._strength()
-        found = self._body()
+        found = tuple(self._body())
+        reference = self._reference() if self.peek().keyword == "using" else None
         self.expect_end()
-        return tuple(_constraint(predicates, strength, start) for predicates in found)
+        made = tuple(_constraint(predicates, strength, start) for predicates in found)
+        return tuple(replace(constraint, reference=reference) for constraint in made)
+
+    def _reference(self) -> str:
+        """The path after `using`: a plain file name, or anything in quotes."""
+        place = self.advance().place
+        if not self.is_dependency:
+            raise error_at(place, "found 'using', which belongs to a dependency such as 'zip -> city using zips.csv'")
+        token = self.peek()
+        if token.kind in ("string", "quoted"):
+            return self.advance().text
+        parts = []
+        while self.peek().kind in ("name", "number") or (self.peek().kind == "punct" and self.peek().text == "."):
+            parts.append(self.advance().text)
+        if not parts:
+            raise error_at(token.place, f"found {token.describe()}, expected the path of a table; put it in quotes")
+        return "".join(parts)
 
     def _strength(self) -> Strength:
         first, second = self.peek(), self.peek(1)
@@ -103,6 +122,7 @@ class _LineParser(PredicateParser):
             raise error_at(arrow.place, f"found {arrow.describe()}, expected '->' or ','; or {_STATEMENTS}")
         self.advance()
         right = self.names()
+        self.is_dependency = True
         equal = tuple(_equal(name) for name in left)
         return [(*equal, Comparison(replace(name, tuple=1), Operator.NE, replace(name, tuple=2))) for name in right]
 

@@ -27,7 +27,8 @@ _PLAIN = re.compile(r"[^\W\d]\w*(?:-\w+)*")
 
 def print_constraint(constraint: DenialConstraint) -> str:
     """The constraint as one line of the language, in its shortest form."""
-    return _strength(constraint.strength) + _body(constraint)
+    using = f" using '{constraint.reference.replace(chr(39), chr(39) * 2)}'" if constraint.reference is not None else ""
+    return _strength(constraint.strength) + _body(constraint) + using
 
 
 def print_name(name: str) -> str:

@@ -1,0 +1,100 @@
+"""`kamino report` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+import typer
+from tests.evaluate.report_tables import RULES, table
+from typer.testing import CliRunner
+
+from kamino.cli.report import report
+from kamino.errors import InputError
+from kamino.pipeline import Synthesizer
+
+
+def run(*arguments: str | Path) -> Any:
+    app = typer.Typer()
+    app.command()(report)
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pyarrow.csv.write_csv(table(200, 1), tmp_path / "true.csv")
+    pyarrow.csv.write_csv(table(150, 2), tmp_path / "synth.csv")
+    (tmp_path / "rules.dc").write_text(str(RULES))
+    return tmp_path
+
+
+def test_page_json_and_text(folder: Path) -> None:
+    files = folder / "true.csv", folder / "synth.csv", "-c", folder / "rules.dc"
+    shown = run(*files, "-o", folder / "report.html", "--json")
+    document = json.loads(shown.stdout)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    embedded = json.loads(page.split('id="report">')[1].split("</script>")[0])
+    assert embedded == document
+    assert document["sources"] == {"true": "true.csv", "synthetic": "synth.csv"}
+    assert "Wrote" in shown.stderr
+    text = run(*files).stdout
+    assert "1 of 2 hard constraints broken" in text
+    assert "internal: computed from the private table" in text
+    assert "zip -> city" in text
+
+
+def test_certificate_beside_the_table_is_found(folder: Path) -> None:
+    facts = {"mark": "not for release", "privacy": {"epsilon": 2.0, "delta": 1e-9}, "sha256": "0"}
+    (folder / "synth.csv.certificate.json").write_text(json.dumps(facts))
+    document = json.loads(run(folder / "true.csv", folder / "synth.csv", "--json").stdout)
+    assert document["certificate"]["privacy"]["epsilon"] == 2.0
+    assert document["certificate"]["fits"] is False
+    (folder / "other.json").write_text("[]")
+    with pytest.raises(InputError, match="expected a certificate"):
+        run(folder / "true.csv", folder / "synth.csv", "--certificate", folder / "other.json")
+    (folder / "other.json").write_text("{")
+    with pytest.raises(InputError, match=r"other.json:1:2: found text that is not JSON"):
+        run(folder / "true.csv", folder / "synth.csv", "--certificate", folder / "other.json")
+
+
+def test_wrong_use_says_what_to_do(folder: Path) -> None:
+    with pytest.raises(InputError, match="expected the true and the synthetic one"):
+        run(folder / "synth.csv")
+    with pytest.raises(InputError, match="needs the true table"):
+        run(folder / "synth.csv", "--public", folder / "m.model", "--model-training")
+
+
+def test_public_report_needs_no_table(folder: Path) -> None:
+    private = pa.table({"c": ["a", "b"] * 50, "n": list(range(100))})
+    made = Synthesizer(constraints="check (n >= 0)", epsilon=1.0, trust_domain=True, seed=1).fit(private)
+    made.save(folder / "m.model")
+    pyarrow.csv.write_csv(made.sample(60), folder / "drawn.csv")
+    alone = run(folder / "drawn.csv", "--public", folder / "m.model", "--json", "-o", folder / "p.html").stdout
+    # the private table is named and does not exist: it is not opened
+    named = run(folder / "nowhere.csv", folder / "drawn.csv", "--public", folder / "m.model", "--json").stdout
+    assert alone == named
+    document = json.loads(alone)
+    assert document["internal"] is False
+    assert document["certificate"]["mark"] == "not for release"
+    assert (
+        sum(event["count"] for event in document["certificate"]["events"])
+        == document["certificate"]["privacy"]["releases"]
+    )
+    assert [c["text"] for c in document["constraints"]] == ["check (n >= 0)"]
+    assert "No private table was read" in (folder / "p.html").read_text(encoding="utf-8")
+
+
+def test_training_models_is_an_option(folder: Path) -> None:
+    pytest.importorskip("sklearn")
+    small = pa.table({"c": ["a", "b", "b"] * 20, "n": list(range(60))})
+    pyarrow.csv.write_csv(small, folder / "small.csv")
+    shown = run(
+        folder / "small.csv", folder / "small.csv", "--model-training", "--training-rows", "30", "--json", "--text"
+    )
+    learning = json.loads(shown.stdout[: shown.stdout.rindex("}") + 1])["learning"]
+    assert (learning["train_rows"], len(learning["models"])) == (30, 9)
+    assert "models trained on" in shown.stdout
