@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kamino.constraints import ConstraintClass, DenialConstraint, classify
+from kamino.constraints.analysis.contradictory import find_contradictory
+from kamino.constraints.analysis.findings import Question
 from kamino.sampling.clique import find_clique
 from kamino.sampling.comparing import Codes, Judge, Mask
 from kamino.sampling.row_search import FoundRows, find_rows
@@ -47,6 +49,8 @@ def find_table(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: 
     """
     if num_rows == 0 or not constraints:
         return Witness(answer=Answer.YES, columns={})
+    if _nothing_is_left(judge, constraints):
+        return Witness(answer=Answer.NO, columns={})
     repeatable = find_rows(judge, constraints, repeatable=num_rows > 1)
     if repeatable.num_rows:
         chosen = np.full(num_rows, repeatable.num_rows // 2, dtype=np.int64)
@@ -98,6 +102,16 @@ def _by_counting(judge: Judge, constraints: Sequence[DenialConstraint], num_rows
         if capacity < num_rows:
             return Answer.NO
     return Answer.UNKNOWN
+
+
+def _nothing_is_left(judge: Judge, constraints: Sequence[DenialConstraint]) -> bool:
+    """Whether checks contradict each other, or leave an attribute without any value of its domain."""
+    checked = tuple(c for c in constraints if c.is_unary)
+    names = sorted({name for c in checked for name in c.attributes})
+    never_null = frozenset(name for name in names if judge.codec[name].null_code is None)
+    if find_contradictory(Question(constraints=checked, not_null=never_null)):
+        return True
+    return any(_num_allowed(judge, checked, name) == 0 for name in names)
 
 
 def _num_allowed(judge: Judge, constraints: Sequence[DenialConstraint], name: str) -> int:
