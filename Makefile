@@ -3,42 +3,52 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo test test-slow check format bench clean
+.PHONY: help install install-dev demo test test-slow check format bench clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 install: $(STAMP) ## make .venv with the command .venv/bin/kamino
 
+install-dev: $(DEV_STAMP)
+
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kamino needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12"; exit 2; }
 	@echo "Setting up $(VENV) (about a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(PIP) --upgrade 'pip>=25.1'
+	@$(PIP) --editable .
 	@touch $(STAMP)
+
+$(DEV_STAMP): $(STAMP)
+	@echo "Adding what the tests need (a minute or two) ..."
+	@$(PIP) --editable . --group dev
+	@touch $(DEV_STAMP)
 
 demo: install    ## run the main job on built-in data
 	@$(BIN)/kamino demo
 
-test: install    ## pass the tests (under 10 minutes)
+test: install-dev   ## pass the tests (under 10 minutes)
 	$(BIN)/python -m pytest -q -m "not slow"
 
-test-slow: install ## pass the slow statistical tests
+test-slow: install-dev ## pass the slow statistical tests
 	$(BIN)/python -m pytest -q -m slow
 
-check: install   ## lint, format check, types
+check: install-dev   ## lint, format check, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: install  ## format the code
+format: install-dev  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install   ## run the benchmarks on built-in data
+bench: install-dev   ## run the benchmarks on built-in data
 	$(BIN)/python bench/check.py
+	$(BIN)/python bench/synth.py --runs 1
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
