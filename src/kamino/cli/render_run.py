@@ -28,7 +28,7 @@ def _facts(certificate: dict[str, Any], output: Path | None, seconds: float | No
     facts = [
         ("privacy", Text(f"epsilon {shown_epsilon(spent[privacy['neighbours']])}, delta {privacy['delta']:g}, ")),
         ("", Text(", ".join(f"{_RELATIONS[r]}: epsilon {shown_epsilon(e)}" for r, e in spent.items()))),
-        ("domains", Text(_domains(certificate["domains"]))),
+        ("domains", Text(_domains(certificate["domains"]) + _finding(certificate["finding_domains"]))),
         ("constraints", _constraints(certificate["constraints"])),
     ]
     facts[0][1].append(f"unit: {privacy['unit']}, {privacy['releases']} releases")
@@ -48,6 +48,10 @@ def _domains(domains: dict[str, list[str]]) -> str:
     }
     found = [f"{len(names)} {words[source]}" for source, names in domains.items() if names]
     return ", ".join(found) or "none"
+
+
+def _finding(cost: dict[str, float]) -> str:
+    return f" (which took {cost['share']:.1%} of it, and {cost['delta']:.2g} of delta)" if cost["share"] else ""
 
 
 def _constraints(constraints: list[dict[str, Any]]) -> Text:

@@ -24,6 +24,7 @@ _KINDS = (*(name for name, _ in _SPELLINGS), "text", "empty")
 # A type is taken if at most this part of the cells is spelled otherwise, beyond what the noise may make.
 TOLERANCE = 0.01
 _DEVIATIONS = 4.0
+SPELLINGS = "how cells are spelled"
 
 
 def discover_types(table: pa.Table, gate: Gate, *, mu_squared: float) -> Schema:
@@ -40,7 +41,7 @@ def discover_types(table: pa.Table, gate: Gate, *, mu_squared: float) -> Schema:
     for name in table.column_names:
         counts = gate.release_counts(
             _count_spellings(table.column(name)),
-            what="how cells are spelled",
+            what=SPELLINGS,
             attributes=(name,),
             noise_multiplier=multiplier,
         )

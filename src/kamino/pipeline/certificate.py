@@ -8,6 +8,7 @@ import pyarrow as pa
 
 import kamino
 from kamino.constraints import count_violations, print_constraint
+from kamino.engine.typing import SPELLINGS
 from kamino.pipeline.fitted import Fitted
 from kamino.schema import Source
 
@@ -32,6 +33,7 @@ def certificate_of(fitted: Fitted, table: pa.Table, *, sha256: str | None = None
             "releases": len(ledger["entries"]),
         },
         "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
+        "finding_domains": finding_cost(ledger),
         "rows": table.num_rows,
         "constraints": [
             {"text": print_constraint(c), "hard": c.is_hard, "violations": count_violations(table, c)}
@@ -41,3 +43,19 @@ def certificate_of(fitted: Fitted, table: pa.Table, *, sha256: str | None = None
     if sha256 is not None:
         document["sha256"] = sha256
     return document
+
+
+def finding_cost(ledger: dict[str, Any]) -> dict[str, float]:
+    """What finding types and domains took: its share of the budget, and of delta."""
+    found = [entry for entry in ledger["entries"] if entry["kind"] in _FINDING or entry["what"] == SPELLINGS]
+    spent, total = _mu_squared(found), _mu_squared(ledger["entries"])
+    delta = sum(event["delta"] for entry in found for event in entry["events"] if event["type"] == "DeltaEvent")
+    return {"share": spent / total if total else 0.0, "delta": delta}
+
+
+def _mu_squared(entries: list[dict[str, Any]]) -> float:
+    gaussian = [event for entry in entries for event in entry["events"] if event["type"] == "GaussianEvent"]
+    return float(sum(e["count"] / e["noise_multiplier"] ** 2 for e in gaussian if e["noise_multiplier"]))
+
+
+_FINDING = ("categories", "bounds")

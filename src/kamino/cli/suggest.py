@@ -1,0 +1,69 @@
+"""`kamino suggest`: constraints that a table seems to keep, found within a budget."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from kamino.cli.console import error_console
+from kamino.cli.options import DataArgument, DeltaOption, QueryOption, SchemaOption, SeedOption, shown_epsilon
+from kamino.engine.suggesting import suggest_constraints
+from kamino.errors import InputError
+from kamino.io import read_table
+from kamino.pipeline import Settings
+from kamino.pipeline.fitting import open_gate
+from kamino.schema import Key, Schema
+
+SuggestEpsilonOption = Annotated[
+    float, typer.Option("-e", "--epsilon", help="Privacy loss allowed, on top of what synthesis will spend.")
+]
+
+
+def suggest(
+    data: DataArgument,
+    schema: SchemaOption = None,
+    epsilon: SuggestEpsilonOption = 0.5,
+    delta: DeltaOption = 1e-6,
+    trust_domain: Annotated[
+        bool, typer.Option("--trust-domain", help="The types of the columns are public: use them to look for orders.")
+    ] = False,
+    query: QueryOption = None,
+    seed: SeedOption = None,
+) -> None:
+    """Print constraints that the table seems to keep, one a line with the part of rows that break it, ready to paste.
+
+    Looks for keys, for dependencies with one or two columns on the left, and for orders of two columns whose types are
+    in the schema or trusted. What is printed is private within epsilon; add it to what you spend elsewhere.
+    """
+    table = read_table(data, query=query)
+    if not table.num_columns:
+        raise InputError("found a table without columns; expected at least one")
+    ordered: tuple[str, ...] = ()
+    if schema is not None:
+        known = Schema.read(schema)
+        table = table.select([name for name in known if name in table.column_names])
+        ordered = tuple(name for name in table.column_names if _has_order(known, name))
+    elif trust_domain:
+        ordered = tuple(field.name for field in table.schema if _is_number(field.type))
+    gate = open_gate(Settings(epsilon=epsilon, delta=delta, seed=seed))
+    found = suggest_constraints(table, gate, ordered=ordered)
+    for each in found:
+        typer.echo(str(each))
+    spent = shown_epsilon(gate.ledger.spent())
+    error_console().print(f"{len(found)} suggestions; spent epsilon {spent} at delta {delta:g}.", markup=False)
+
+
+def _has_order(schema: Schema, name: str) -> bool:
+    attribute = schema[name]
+    return not isinstance(attribute, Key) and _is_number(attribute.arrow_type)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_temporal(kind)
+    )
