@@ -139,3 +139,20 @@ def test_certificate_marks_what_must_not_be_released() -> None:
     assert Synthesizer(SCHEMA, epsilon=float("inf")).fit(table).ledger["mark"] == "not private"
     fresh = Synthesizer(SCHEMA).fit(table)
     assert fresh.certificate(fresh.sample(5))["mark"] == "for release"
+
+
+def test_replay_passes_for_soft_constraints(replays: Any) -> None:
+    rules = Constraints.parse(
+        "soft: city -> zone\nsoft: check (age >= 40)\nweight 2: not (t1.age > t2.age and t1.pay < t2.pay)"
+    )
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        settings = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, seed=1)
+        fitted = fit(table, SCHEMA, rules, settings, gate)
+        drawn = draw(fitted, 50, np.random.default_rng(7), mode=settings.sampling)
+        return drawn, dict(fitted.to_bundle().texts)
+
+    replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
+    made = Synthesizer(SCHEMA, rules, epsilon=4.0, seed=1).fit(private_table(600))
+    assert made.ledger["spent_epsilon"]["add_remove"] == pytest.approx(4.0, rel=1e-3)
+    assert len(made.fitted.soft.items) >= 1

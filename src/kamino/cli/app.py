@@ -15,6 +15,7 @@ from kamino.cli.init import init
 from kamino.cli.plan import plan
 from kamino.cli.report import report
 from kamino.cli.sample import sample
+from kamino.cli.suggest import suggest
 from kamino.cli.synth import synth
 from kamino.errors import KaminoError
 
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 app.command()(init)
 app.command()(check)
+app.command()(suggest)
 app.command()(plan)
 app.command()(synth)
 app.command()(sample)

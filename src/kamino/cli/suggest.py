@@ -12,9 +12,10 @@ from kamino.cli.options import DataArgument, DeltaOption, QueryOption, SchemaOpt
 from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import InputError
 from kamino.io import read_table
+from kamino.io.text import read_text
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
-from kamino.schema import Key, Schema
+from kamino.schema import Codec, Schema, check_columns
 
 SuggestEpsilonOption = Annotated[
     float, typer.Option("-e", "--epsilon", help="Privacy loss allowed, on top of what synthesis will spend.")
@@ -37,14 +38,15 @@ def suggest(
     Looks for keys, for dependencies with one or two columns on the left, and for orders of two columns whose types are
     in the schema or trusted. What is printed is private within epsilon; add it to what you spend elsewhere.
     """
-    table = read_table(data, query=query)
+    # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
+    table = read_table(data, query=query, as_text=not trust_domain)
     if not table.num_columns:
         raise InputError("found a table without columns; expected at least one")
     ordered: tuple[str, ...] = ()
     if schema is not None:
-        known = Schema.read(schema)
-        table = table.select([name for name in known if name in table.column_names])
-        ordered = tuple(name for name in table.column_names if _has_order(known, name))
+        known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
+        table = _typed(table, known)
+        ordered = tuple(field.name for field in table.schema if _is_number(field.type))
     elif trust_domain:
         ordered = tuple(field.name for field in table.schema if _is_number(field.type))
     gate = open_gate(Settings(epsilon=epsilon, delta=delta, seed=seed))
@@ -55,9 +57,16 @@ def suggest(
     error_console().print(f"{len(found)} suggestions; spent epsilon {spent} at delta {delta:g}.", markup=False)
 
 
-def _has_order(schema: Schema, name: str) -> bool:
-    attribute = schema[name]
-    return not isinstance(attribute, Key) and _is_number(attribute.arrow_type)
+def _typed(table: pa.Table, schema: Schema) -> pa.Table:
+    """The table with the types and domains of the schema; keys, whose values mean nothing, are left out."""
+    if schema.missing_domains:
+        raise InputError(
+            f"found no domain for {', '.join(schema.missing_domains)} in the schema; declare it, or leave --schema out"
+        )
+    check_columns(schema, table)
+    codec = Codec(schema)
+    typed = codec.decode(codec.encode(table))
+    return typed.select(list(codec.attributes))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -45,7 +45,16 @@ def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: Sa
         references=fitted.references,
         sequence=fitted.model.sequence,
     )
-    return draw_table(plan, fitted.model, fitted.codec, num_rows, rng, sampling=mode)
+    return draw_table(
+        plan,
+        fitted.model,
+        fitted.codec,
+        num_rows,
+        rng,
+        sampling=mode,
+        weights=fitted.soft.weights,
+        targets=fitted.soft.targets,
+    )
 
 
 def _pooled(

@@ -11,10 +11,11 @@ from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
 from kamino.model.marginal.network import MarginalModel
 from kamino.pipeline.references import References, from_json, to_json
+from kamino.sampling.weights import FoundWeights
 from kamino.schema import Codec, Schema
 
 FORMAT = "kamino-model-1"
-_PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "references.json", "ledger.json", "model.json")
+_PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "references.json", "soft.json", "ledger.json", "model.json")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +32,7 @@ class Fitted:
     model: MarginalModel
     ledger: dict[str, Any]
     references: References = field(default_factory=dict, repr=False)
+    soft: FoundWeights = field(default_factory=FoundWeights)
 
     @property
     def codec(self) -> Codec:
@@ -50,6 +52,7 @@ class Fitted:
             "schema.yaml": self.schema.to_yaml(),
             "constraints.dc": f"{self.constraints}\n",
             "references.json": _dump(to_json(self.references)),
+            "soft.json": _dump(self.soft.to_json()),
             "ledger.json": _dump(self.ledger),
             "model.json": _dump(meta),
         }
@@ -66,10 +69,12 @@ class Fitted:
             raise ModelError(f"{source}: found format {found!r}, expected {FORMAT!r}; fit the model again")
         try:
             schema = Schema.from_yaml(bundle.texts["schema.yaml"], source=f"{source}/schema.yaml")
+            constraints = Constraints.parse(bundle.texts["constraints.dc"], source=f"{source}/constraints.dc")
             return Fitted(
                 schema=schema,
+                soft=FoundWeights.from_json(json.loads(bundle.texts["soft.json"]), constraints),
                 references=from_json(json.loads(bundle.texts["references.json"]), schema),
-                constraints=Constraints.parse(bundle.texts["constraints.dc"], source=f"{source}/constraints.dc"),
+                constraints=constraints,
                 model=MarginalModel.from_arrays(json.loads(bundle.texts["model.json"]), dict(bundle.arrays)),
                 ledger=json.loads(bundle.texts["ledger.json"]),
             )

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from kamino.constraints import Constraints
 from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, discover_types
+from kamino.engine.rates import model_share, release_rates
 from kamino.errors import ConstraintError, ConstraintErrors, InputError
-from kamino.model.marginal.backend import fit_marginal
+from kamino.model import MarginalModel, fit_marginal
 from kamino.pipeline.binding import bind_constraints, check_names, check_table, schema_for
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.hints import hints_of, model_attributes
@@ -20,7 +21,8 @@ from kamino.pipeline.settings import SequenceMode, Settings
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.privacy import Gate, SeededNoise, multiplier_for
 from kamino.sampling import SamplingPlan, build_plan, random_order
-from kamino.schema import Codec, Schema
+from kamino.sampling.weights import FoundWeights, find_weights
+from kamino.schema import Codec, CodedTable, Schema
 
 # Of what finding domains may spend, the part that finding the types of a CSV file's columns takes.
 TYPES_PART = 0.2
@@ -71,15 +73,24 @@ def fit(
     plan = build_plan(codec, rules, num_rows=num_rows, references=references)
     sequence = _sequence(codec, plan, settings)
     progress(Stage.FIT)
-    measurer = MemoryMeasurer(codec.encode(table), codec.sizes, gate)
+    coded = codec.encode(table)
     model = fit_marginal(
-        measurer,
+        MemoryMeasurer(coded, codec.sizes, gate),
         model_attributes(codec),
-        noise_multiplier=multiplier_for(gate.gaussian_left()),
+        noise_multiplier=multiplier_for(gate.gaussian_left() * model_share(rules)),
         sequence=sequence,
         hints=hints_of(rules, codec),
     )
-    return Fitted(schema=known, constraints=rules, model=model, ledger=gate.ledger.to_dict(), references=references)
+    final = build_plan(codec, rules, references=references, sequence=model.sequence)
+    soft = _soft_weights(coded, codec, final, rules, model, gate, settings)
+    return Fitted(
+        schema=known,
+        constraints=rules,
+        model=model,
+        ledger=gate.ledger.to_dict(),
+        references=references,
+        soft=soft,
+    )
 
 
 def _known_domains(
@@ -112,6 +123,22 @@ def _known_domains(
         progress(Stage.DOMAINS)
         known = discover_domains(table, known, gate, share)
     return known, rules
+
+
+def _soft_weights(
+    coded: CodedTable,
+    codec: Codec,
+    plan: SamplingPlan,
+    rules: Constraints,
+    model: MarginalModel,
+    gate: Gate,
+    settings: Settings,
+) -> FoundWeights:
+    """Measure how often soft constraints are violated, and find the weights that make the output do the same."""
+    if model_share(rules) == 1:
+        return FoundWeights()
+    rates = release_rates(coded, codec, rules, gate, model=model, noise_multiplier=multiplier_for(gate.gaussian_left()))
+    return find_weights(plan, model, codec, rates, np.random.default_rng(settings.seed))
 
 
 def _sequence(codec: Codec, plan: SamplingPlan, settings: Settings) -> tuple[str, ...] | None:

@@ -66,7 +66,7 @@ class Judge:
             case Comparison(left=left, op=op, right=Column() as right):
                 a, b = _pick(left, t1, t2), _pick(right, t1, t2)
                 here = ~self.is_null(left.name, a) & ~self.is_null(right.name, b)
-                x, y = self._numbers(left.name, a, right.name, b, op)
+                x, y = self.numbers(left.name, a, right.name, b, op)
                 return here & compare(x, op, y)
         raise AssertionError(predicate)
 
@@ -98,7 +98,7 @@ class Judge:
         beside: Codes = centre[:, None] + np.arange(-1, 3)[None, :]
         return np.clip(beside, 0, one.num_values - 1)
 
-    def _numbers(self, left: str, a: Codes, right: str, b: Codes, op: Operator) -> tuple[Codes, Codes]:
+    def numbers(self, left: str, a: Codes, right: str, b: Codes, op: Operator) -> tuple[Codes, Codes]:
         """Return numbers for the codes of two attributes that compare as the values do."""
         if left == right:
             codec = self.codec[left]

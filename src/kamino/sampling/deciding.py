@@ -18,17 +18,22 @@ _WIDE = 100
 _WIDE_TOGETHER = 2000
 
 _INDEXED_COST = 50.0
+_UNTREATED_COST = 4.0
 _ABUNDANT = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """The constraints to enforce and the sizes of the domains; `fixed` are dependencies with a public map."""
+    """The constraints to enforce and the sizes of the domains; `fixed` are dependencies with a public map.
+
+    `soft` are those that may be violated, with a weight or without one yet.
+    """
 
     pairs: tuple[DenialConstraint, ...]
     checks: tuple[DenialConstraint, ...]
     sizes: Mapping[str, int]
     fixed: frozenset[tuple[frozenset[str], str]] = frozenset()
+    soft: tuple[DenialConstraint, ...] = ()
 
 
 def decide_step(attribute: str, earlier: frozenset[str], rules: Rules) -> tuple[Step, float]:
@@ -39,10 +44,20 @@ def decide_step(attribute: str, earlier: frozenset[str], rules: Rules) -> tuple[
     here = earlier | {attribute}
     pairs = tuple(c for c in rules.pairs if attribute in c.attributes and here.issuperset(c.attributes))
     checks = tuple(c for c in rules.checks if attribute in c.attributes and here.issuperset(c.attributes))
+    soft = tuple(c for c in rules.soft if attribute in c.attributes and here.issuperset(c.attributes))
+    if pairs:
+        # A joint draw for hard constraints takes no prices; the row-by-row step does, where they are given.
+        pairs = (*pairs, *(c for c in soft if c.strength.weight is not None and not c.is_unary))
+        untreated, soft = len([c for c in soft if c not in pairs]), ()
+    else:
+        untreated = 0
     kind, cost, reason = _kind_of(attribute, pairs, rules)
-    if kind is StepKind.FREE and checks:
+    if soft:
+        kind, reason = StepKind.INDEXED, f"{_count(len(soft), 'soft constraint')} weighed here: rows drawn in blocks"
+    elif kind is StepKind.FREE and checks:
         kind, reason = StepKind.MASK, f"values restricted by {_count(len(checks), 'check')} on single rows"
-    return Step(attribute=attribute, kind=kind, constraints=pairs, checks=checks, reason=reason), cost
+    step = Step(attribute=attribute, kind=kind, constraints=pairs, checks=checks, soft=soft, reason=reason)
+    return step, cost + _UNTREATED_COST * untreated
 
 
 def _kind_of(attribute: str, pairs: Sequence[DenialConstraint], rules: Rules) -> tuple[StepKind, float, str]:

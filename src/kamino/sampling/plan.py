@@ -28,14 +28,21 @@ class StepKind(enum.StrEnum):
 class Step:
     """One column: how it is drawn, which constraints that enforces, and why so. Every field may be published.
 
-    `constraints` holds those on pairs of rows and `checks` those on single rows.
+    `constraints` holds those on pairs of rows and `checks` those on single rows. `soft` are those that are weighed here
+    once they have a weight, and that may be violated.
     """
 
     attribute: str
     kind: StepKind
     constraints: tuple[DenialConstraint, ...] = ()
     checks: tuple[DenialConstraint, ...] = ()
+    soft: tuple[DenialConstraint, ...] = ()
     reason: str = ""
+
+    @property
+    def named(self) -> tuple[DenialConstraint, ...]:
+        """All constraints that bear on the step."""
+        return (*self.enforced, *self.soft)
 
     @property
     def enforced(self) -> tuple[DenialConstraint, ...]:
@@ -47,7 +54,8 @@ class Step:
 class SamplingPlan:
     """How rows are drawn. Every field may be published.
 
-    `implied` are hard constraints that the others already enforce; `soft` are those that no step enforces yet.
+    `implied` are hard constraints that the others already enforce; `soft` are those whose weight is to be
+    found; a step names those that it weighs, and `untreated` are the others: a hard constraint decides their column.
 
     Guarantees:
         The steps follow the sequence, one for each attribute.  [test_plan_invariants]
@@ -67,6 +75,12 @@ class SamplingPlan:
             raise SamplingError("a plan holds an attribute more than once; each is drawn once.")
 
     @property
+    def untreated(self) -> tuple[DenialConstraint, ...]:
+        """The soft constraints that no step weighs."""
+        weighed = {c for step in self.steps for c in step.soft}
+        return tuple(c for c in self.soft if c not in weighed)
+
+    @property
     def hard(self) -> tuple[DenialConstraint, ...]:
         """All hard constraints, those that others imply included."""
         enforced = [c for step in self.steps for c in step.enforced if c.is_hard]
@@ -75,7 +89,7 @@ class SamplingPlan:
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return the plan as rows of a table: attribute, step, constraints, reason."""
         return [
-            (step.attribute, step.kind.value, "; ".join(map(print_constraint, step.enforced)), step.reason)
+            (step.attribute, step.kind.value, "; ".join(map(print_constraint, step.named)), step.reason)
             for step in self.steps
         ]
 
@@ -87,13 +101,14 @@ class SamplingPlan:
                 {
                     "attribute": step.attribute,
                     "kind": step.kind.value,
-                    "constraints": [print_constraint(c) for c in step.enforced],
+                    "constraints": [print_constraint(c) for c in step.named],
                     "reason": step.reason,
                 }
                 for step in self.steps
             ],
             "implied": [print_constraint(c) for c in self.implied],
             "soft": [print_constraint(c) for c in self.soft],
+            "untreated": [print_constraint(c) for c in self.untreated],
             "references": [
                 {"left": list(left), "right": right, "entries": reference.num_entries}
                 for (left, right), reference in self.references.items()

@@ -59,8 +59,9 @@ def build_plan(
     kept, implied = split_implied(hard)
     maps = _read_references(codec, kept, references or {})
     rules = Rules(
-        pairs=(*(c for c in kept if not c.is_unary), *weighted),
+        pairs=tuple(c for c in kept if not c.is_unary),
         checks=tuple(c for c in kept if c.is_unary),
+        soft=(*weighted, *soft),
         sizes={name: codec[name].num_values for name in codec.attributes},
         fixed=frozenset((frozenset(left), right) for left, right in maps),
     )
@@ -86,7 +87,7 @@ def _by_strength(
             continue
         if plain.is_hard:
             hard.append(plain)
-        elif plain.strength.kind is Kind.WEIGHTED and not plain.is_unary:
+        elif plain.strength.kind is Kind.WEIGHTED:
             weighted.append(plain)
         else:
             soft.append(plain)

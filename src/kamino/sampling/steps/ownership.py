@@ -21,7 +21,7 @@ from kamino.sampling.steps.task import DEAD, Task
 _MAX_PAIRS = 20_000_000
 _MAX_VALUES = 200_000
 # An owner with fewer rows than this part of a value's average is a stray, if at most this part of the rows are strays.
-_STRAY = 0.5
+_STRAY = 0.35
 _MOST_STRAYS = 0.2
 
 
@@ -55,7 +55,7 @@ def draw_ownership(task: Task) -> IntArray:
 
 
 def _strays(owners: IntArray, rows_per_value: float) -> Mask:
-    """Tell which rows have an owner too small to be one: fewer rows than half of what a value holds on average.
+    """Tell which rows have an owner too small to be one: far fewer rows than a value holds on average.
 
     A model that knows two right sides only roughly draws combinations that never occur. Each would take a value for a
     handful of rows, and the values left would be held by too many. Such rows are left without a value, and become

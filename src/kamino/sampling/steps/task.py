@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from kamino.constraints import DenialConstraint
 from kamino.model.protocol import IntArray
 from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Columns, Judge, Mask
@@ -17,11 +18,17 @@ from kamino.sampling.references import ReferenceMap
 
 # The code of a row for which no value was found.
 DEAD = -1
+# Told the attribute, the number of sweeps done, and the violation rates then.
+OnSweep: TypeAlias = Callable[[str, int, Mapping[DenialConstraint, float]], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
-    """One column to draw: its step, its choices, the columns that are there, and the source of randomness."""
+    """One column to draw: its step, its choices, the columns that are there, and the source of randomness.
+
+    `penalties` are the prices of one violation of each of the step's soft constraints, `targets` the rates to steer
+    them to, `sweeps` how often each row is drawn again where any is above zero; `on_sweep` is told how the rates move.
+    """
 
     step: Step
     choices: Choices
@@ -30,6 +37,10 @@ class Task:
     num_rows: int
     rng: np.random.Generator
     references: Mapping[tuple[tuple[str, ...], str], ReferenceMap]
+    penalties: Mapping[DenialConstraint, float] = field(default_factory=dict)
+    targets: Mapping[DenialConstraint, float] = field(default_factory=dict)
+    sweeps: int = 0
+    on_sweep: OnSweep | None = None
 
     def present(self, names: frozenset[str]) -> Mask:
         """Tell which rows have a value in all these earlier columns."""

@@ -1,0 +1,170 @@
+"""How often a table violates its soft constraints, released in one vector.
+
+A row can violate a constraint on pairs only together with rows of its group: those with equal values where the
+constraint asks for equal ones (all rows, if it asks for none). Let a group have n_g rows and |V_g| violating pairs, let
+T be a public number, at least 2, and let
+
+    f = sum over groups of |V_g| * C(T, 2) / C(max(n_g, T), 2),
+
+which is |V| where no group has more than T rows. A row more or less moves f by at most T - 1. While n_g < T, a new row
+adds at most n_g <= T - 1 pairs. From n_g >= T on, the new |V_g| / C(n_g + 1, 2) is an average of the old rate (weight
+C(n_g, 2) / C(n_g + 1, 2)) and of the new row's share of violating pairs (weight 2 / (n_g + 1)), both in [0, 1]: it
+moves by at most 2 / (n_g + 1), and C(T, 2) times that is less than T - 1. Another row in its place moves two groups, f
+by at most 2 (T - 1); with a single group, by at most (n - 1) C(T, 2) / C(max(n, T), 2) <= T - 1. For a constraint on
+single rows, f is the number of violating rows, which moves by at most 1.
+
+The vector of all f / (T - 1) is released. A rate is f over C(m, 2), or over m for single rows, with a public m: the
+noisy row count of a model. T is what the model says of the largest group, and some more; T = m where there are no
+groups, and the rate then has sensitivity 2 / m. If a group is larger than T after all, its violations count for less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kamino.constraints import DenialConstraint, count_violations, print_constraint, violations_per_row
+from kamino.constraints.counting.conjunction import conjunction_of
+from kamino.constraints.tree import Kind, Operator
+from kamino.model.protocol import TupleModel
+from kamino.privacy import Gate
+from kamino.privacy.sensitivity import Sensitivity
+from kamino.schema import Codec, CodedTable
+
+# The part of mu² that the rates of a run take, if there are soft constraints.
+RATES_SHARE = 0.05
+# The largest group may be larger than the model says: by this part, and by this many rows.
+_MARGIN = 1.1
+_MORE_ROWS = 50
+# Wider domains are not looked through for their most frequent value.
+_WIDE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateEstimate:
+    """The noisy violation rate of one constraint and the standard deviation of its noise; it may be negative."""
+
+    constraint: DenialConstraint
+    rate: float
+    deviation: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateEstimates:
+    """The noisy rates of all soft constraints of a run. Every field may be published."""
+
+    items: tuple[RateEstimate, ...] = ()
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return plain data that `json.dumps` takes."""
+        return [
+            {"constraint": print_constraint(each.constraint), "rate": each.rate, "deviation": each.deviation}
+            for each in self.items
+        ]
+
+    @staticmethod
+    def from_json(document: Iterable[dict[str, Any]], constraints: Iterable[DenialConstraint]) -> RateEstimates:
+        """Read what `to_json` wrote, for the same constraints."""
+        known = {print_constraint(c): c for c in constraints}
+        found = [
+            RateEstimate(constraint=known[e["constraint"]], rate=float(e["rate"]), deviation=float(e["deviation"]))
+            for e in document
+        ]
+        return RateEstimates(items=tuple(found))
+
+
+def model_share(constraints: Iterable[DenialConstraint]) -> float:
+    """Return the part of mu² that is left for the model once the rates have theirs; all of it if nothing is soft."""
+    return 1 - RATES_SHARE if any(c.strength.kind is Kind.SOFT for c in constraints) else 1.0
+
+
+def release_rates(
+    coded: CodedTable,
+    codec: Codec,
+    constraints: Iterable[DenialConstraint],
+    gate: Gate,
+    *,
+    model: TupleModel,
+    noise_multiplier: float,
+) -> RateEstimates:
+    """Release the rates of the soft constraints among `constraints`, all in one vector.
+
+    `model` is public and says how many rows there are and how large groups get. It costs 1 / noise_multiplier² of mu²,
+    and nothing if no constraint is soft.
+
+    Guarantees:
+        The result depends on the table through the gate only.  [test_replay_passes_for_rates]
+        No row moves the vector further than declared.  [test_rates_move_within_their_sensitivity]
+        Without noise the rates are the true ones.  [test_exact_rates_are_true]
+    """
+    soft = tuple(dict.fromkeys(c for c in constraints if c.strength.kind is Kind.SOFT))
+    if not soft:
+        return RateEstimates()
+    num_rows = max(2, round(model.num_rows))
+    tops = [_largest_group(c, codec, model, num_rows) for c in soft]
+    moves = [2.0 if _group_keys(c) else 1.0 for c in soft]
+    sensitivity = Sensitivity(add_remove=math.sqrt(len(soft)), replace=math.sqrt(sum(move**2 for move in moves)))
+    released = gate.release_vector(
+        np.array([_statistic(c, codec, coded, top) for c, top in zip(soft, tops, strict=True)]),
+        what=f"violation rates of {len(soft)} soft constraints",
+        attributes=tuple(dict.fromkeys(name for c in soft for name in c.attributes)),
+        noise_multiplier=noise_multiplier,
+        sensitivity=sensitivity,
+    )
+    sigma = gate.deviation(noise_multiplier, gate.sensitivity(sensitivity))
+    scales = [
+        1 / num_rows if c.is_unary else (top - 1) / math.comb(num_rows, 2) for c, top in zip(soft, tops, strict=True)
+    ]
+    found = [
+        RateEstimate(constraint=c, rate=float(value) * scale, deviation=sigma * scale)
+        for c, value, scale in zip(soft, released, scales, strict=True)
+    ]
+    return RateEstimates(items=tuple(found))
+
+
+def _group_keys(constraint: DenialConstraint) -> tuple[str, ...]:
+    """Return the attributes that must be equal in two rows before they can violate the constraint."""
+    if constraint.is_unary:
+        return ()
+    crosses = conjunction_of(constraint).cross
+    return tuple(sorted({c.left for c in crosses if c.op is Operator.EQ and c.left == c.right}))
+
+
+def _largest_group(constraint: DenialConstraint, codec: Codec, model: TupleModel, num_rows: int) -> int:
+    """Return T: about the largest number of rows with equal keys, from what the model says of each key alone."""
+    shares = [1.0]
+    for name in _group_keys(constraint):
+        attribute = codec[name]
+        if attribute.size <= _WIDE:
+            probability = np.array(model.marginal((name,)), dtype=np.float64)
+            if attribute.null_code is not None:
+                probability[attribute.null_code] = 0.0
+            shares.append(float(probability.max()))
+    return max(2, min(num_rows, math.ceil(_MARGIN * min(shares) * num_rows) + _MORE_ROWS))
+
+
+def _statistic(constraint: DenialConstraint, codec: Codec, coded: CodedTable, top: int) -> float:
+    """Return f / (T - 1), or the number of violating rows of a constraint on single rows."""
+    table = _decoded(codec, coded, constraint.attributes)
+    if constraint.is_unary:
+        return float(count_violations(table, constraint))
+    groups = np.zeros(coded.num_rows, dtype=np.int64)
+    for name in _group_keys(constraint):
+        groups = np.unique(groups * codec[name].size + coded[name], return_inverse=True)[1].astype(np.int64)
+    sizes = np.maximum(np.bincount(groups), top).astype(np.float64)
+    violations = np.bincount(groups, weights=violations_per_row(table, constraint)) / 2
+    # C(T, 2) / (T - 1) = T / 2
+    return float(np.sum(violations / (sizes * (sizes - 1) / 2)) * top / 2)
+
+
+def _decoded(codec: Codec, coded: CodedTable, names: Iterable[str]) -> pa.Table:
+    arrays = {}
+    for name in names:
+        values = codec[name].decode(coded[name])
+        arrays[name] = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    return pa.table(arrays)
