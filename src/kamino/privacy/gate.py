@@ -25,7 +25,7 @@ from kamino.errors import PrivacyError
 from kamino.privacy.budget import Budget
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
-from kamino.privacy.mechanisms import bounds, categories, counts, vectors
+from kamino.privacy.mechanisms import bounds, categories, counts, gradients, vectors
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.privacy.tape import LiveTape, S, T, Tape
@@ -194,6 +194,15 @@ class Gate:
             self, values, attribute=attribute, noise_multiplier=noise_multiplier, integer=integer
         )
 
+    def release_descent(
+        self, rows: tuple[NDArray[Any], ...], descent: gradients.Descent, plan: gradients.DescentPlan
+    ) -> Any:
+        """Train by DP-SGD on private `rows` (arrays with one item a row) and return the optimizer's last state.
+
+        It costs `plan.steps` sampled Gaussian events, charged before the first step. Needs jax.
+        """
+        return gradients.release_descent(self, rows, descent, plan)
+
     def sensitivity(self, row: float | Sensitivity) -> Sensitivity:
         """Return the sensitivity to one privacy unit, from that to one row."""
         return Sensitivity.of(row, self.budget.neighbours).for_rows(self.unit.max_rows)
@@ -216,10 +225,23 @@ class Gate:
 
     def publish(self, entry: Entry, *, truth: Callable[[], S], answer: Callable[[S], T]) -> T:
         """Charge, then compute the truth, then draw. For mechanisms only."""
+        self.charge(entry)
+        return self.play(entry, truth=truth, answer=answer)
+
+    def charge(self, entry: Entry) -> None:
+        """Charge for a release that is drawn in parts, before the first of them. For mechanisms only."""
         if not self._rows_selected:
             raise PrivacyError(
                 f"the privacy unit is {self.unit.describe()}, but select_rows was not called; "
                 "call it on the table first."
             )
         self.ledger.charge(entry)
+
+    def play(self, entry: Entry, *, truth: Callable[[], S], answer: Callable[[S], T]) -> T:
+        """Draw a part of what was charged. For mechanisms only."""
         return self._tape.play(entry, truth, answer)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether releases are drawn without a tape, so that steps of a mechanism may run in one go."""
+        return isinstance(self._tape, LiveTape)

@@ -1,0 +1,81 @@
+"""Training sub-models side by side, in processes or on a cluster: embeddings are not reused (the paper's section 4.1).
+
+All sub-models are charged here, one after the other, before the first is trained; a worker gets the rows of its
+sub-model and the secret bytes that its samples and its noise come from. Private rows so leave this process: a cluster
+must be as trusted as the machine that holds the table.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.errors import ModelError
+from kamino.model.neural.extra import require
+from kamino.model.neural.layout import Array, empty_embeddings, head, with_unit
+from kamino.model.neural.model import SubModel
+from kamino.model.neural.training import SubModelDescent
+from kamino.privacy.mechanisms.gradients import DescentPlan, open_descent, run_descent
+
+if TYPE_CHECKING:
+    from kamino.model.neural.backend import Fit, Step
+
+
+def train_side_by_side(fit: Fit, *, jobs: int, cluster: str | None = None) -> tuple[SubModel, ...]:
+    """Fit all sub-models, `jobs` at a time: in processes, or on the Dask cluster at an address.
+
+    Other clusters work through joblib's own context: `with joblib.parallel_config(backend="ray"): fit_neural(...)`.
+
+    Guarantees:
+        The charges are those of training in sequence.  [test_side_by_side_is_charged_the_same]
+    """
+    require("joblib")
+    if not fit.gate.is_live:
+        raise ModelError("sub-models that are trained side by side cannot be recorded; use jobs=1 under a tape.")
+    import joblib
+
+    tasks: list[Any] = []
+    found: dict[int, SubModel] = {}
+    for place, step in enumerate(fit.chain):
+        if not step.context:
+            found[place] = fit.histogram(step)
+            continue
+        descent, plan = fit.descent(step, _first(fit, place, step))
+        coins = open_descent(fit.gate, plan)
+        noisy = fit.gate.budget.is_private
+        tasks.append((place, joblib.delayed(train_one)(fit.rows(step), descent, plan, coins, noisy)))
+    with _workers(cluster):
+        results = joblib.Parallel(n_jobs=jobs)(task for _, task in tasks)
+    for (place, _), params in zip(tasks, results, strict=True):
+        step = fit.chain[place]
+        found[place] = SubModel(unit=step.unit, context=step.context, params=params)
+    return tuple(found[place] for place in range(len(fit.chain)))
+
+
+def _workers(cluster: str | None) -> AbstractContextManager[Any]:
+    """Point joblib to a Dask scheduler, or leave it where it is: at processes, or where the caller pointed it."""
+    if cluster is None:
+        return nullcontext()
+    require("distributed", package="distributed")
+    from joblib import parallel_config
+
+    return cast("AbstractContextManager[Any]", parallel_config(backend="dask", scheduler_host=cluster))
+
+
+def train_one(
+    rows: tuple[NDArray[Any], ...], descent: SubModelDescent, plan: DescentPlan, coins: bytes, noisy: bool
+) -> dict[str, NDArray[np.float32]]:
+    """Train one sub-model that was charged; runs in a worker."""
+    return descent.result(run_descent(rows, descent, plan, coins, noisy=noisy))
+
+
+def _first(fit: Fit, place: int, step: Step) -> dict[str, Array]:
+    """Return the first parameters of one sub-model: all random."""
+    rng = np.random.default_rng((fit.settings.seed, place))
+    embeddings = empty_embeddings(fit.settings.dim, fit.settings.hidden)
+    for i in step.context:
+        embeddings = with_unit(embeddings, fit.chain[i].unit, rng)
+    return {**embeddings, **head(step.unit, fit.settings.dim, rng)}

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="the neural extra is not installed")
+
+from tests.model_neural.tables import ATTRIBUTES, LIMITS, make_table, quick_settings
+
+from kamino.errors import ModelError
+from kamino.model.neural import extra
+from kamino.model.neural.backend import NeuralSettings, fit_neural
+from kamino.model.neural.model import NeuralModel
+from kamino.model.neural.search import Ranges
+from kamino.model.protocol import TupleModel
+from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise
+from kamino.privacy.replay import replay
+from kamino.schema import CodedTable
+
+NAMES = tuple(attribute.name for attribute in ATTRIBUTES)
+
+
+@pytest.fixture(scope="module")
+def table() -> CodedTable:
+    return make_table(3_000)
+
+
+@pytest.fixture(scope="module")
+def fitted(table: CodedTable) -> NeuralModel:
+    gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(0))
+    settings = quick_settings(steps=400, num_rows=table.num_rows, batch_size=64)
+    return fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings)
+
+
+def tables_distance(first: Any, second: Any, names: tuple[str, ...]) -> float:
+    sizes = [a.size for a in ATTRIBUTES if a.name in names]
+    counts = [
+        np.bincount(np.ravel_multi_index([each[n] for n in names], sizes), minlength=math.prod(sizes))
+        for each in (first, second)
+    ]
+    return float(np.abs(counts[0] / counts[0].sum() - counts[1] / counts[1].sum()).sum() / 2)
+
+
+def test_model_follows_the_table(table: CodedTable, fitted: NeuralModel) -> None:
+    drawn = fitted.sample(table.num_rows, np.random.default_rng(1))
+    for names in [("sex", "smokes"), ("job",), ("smokes", "job"), ("town",)]:
+        assert tables_distance(table.columns, drawn, names) < 0.06, names
+    for job in range(4):
+        true = table["pay"][(table["job"] == job) & (table["pay"] < 200)].mean()
+        found = drawn["pay"][(drawn["job"] == job) & (drawn["pay"] < 200)].mean()
+        assert abs(true - found) < 12
+    assert np.mean(drawn["pay"] == 200) == pytest.approx(0.1, abs=0.03)
+
+
+def test_model_keeps_the_protocol(fitted: NeuralModel) -> None:
+    assert isinstance(fitted, TupleModel)
+    assert fitted.sequence == NAMES
+    assert fitted.num_rows == 3_000
+    assert fitted.parents("sex") == ()
+    assert fitted.parents("smokes") == ("sex",)
+    assert fitted.parents("pay") == ("sex", "smokes", "job")
+    assert fitted.parents("town") == ()
+    with pytest.raises(ModelError, match="no attribute 'x'"):
+        fitted.parents("x")
+
+
+def test_conditionals_are_distributions(fitted: NeuralModel) -> None:
+    columns = fitted.sample(500, np.random.default_rng(2))
+    for name in NAMES:
+        found = fitted.conditional(name, columns, 500)
+        dense = np.exp(found.dense())
+        assert np.allclose(dense.sum(axis=1), 1.0)
+        assert dense.shape[1] == next(a.size for a in ATTRIBUTES if a.name == name)
+        assert np.allclose(found.of(columns[name]), found.dense()[found.context, columns[name]])
+
+
+def test_conditional_of_a_row_ignores_other_rows(fitted: NeuralModel) -> None:
+    columns = fitted.sample(50, np.random.default_rng(3))
+    whole = fitted.conditional("pay", columns, 50)
+    for row in (0, 17, 49):
+        alone = fitted.conditional("pay", {name: codes[row : row + 1] for name, codes in columns.items()}, 1)
+        assert np.allclose(alone.log_prob[0], whole.log_prob[whole.context[row]])
+
+
+def test_given_columns_are_kept(fitted: NeuralModel) -> None:
+    job = np.full(400, 3)
+    drawn = fitted.sample(400, np.random.default_rng(4), given={"job": job})
+    assert drawn["job"].tolist() == job.tolist()
+    assert np.mean(drawn["pay"][drawn["pay"] < 200]) > 90
+
+
+def test_marginals_follow_the_model(fitted: NeuralModel) -> None:
+    joint = fitted.marginal(("sex", "smokes"))
+    assert joint.shape == (2, 2)
+    exact = np.exp(fitted.conditional("sex", {}, 1).dense())[0]
+    assert np.allclose(joint.sum(axis=1), exact, atol=0.005)
+    with pytest.raises(ModelError, match="cells"):
+        fitted.marginal(("pay", "town", "pay", "pay"))
+
+
+def test_neural_model_survives_saving(fitted: NeuralModel) -> None:
+    meta, arrays = fitted.to_arrays()
+    again = NeuralModel.from_arrays(json.loads(json.dumps(meta)), arrays)
+    first, second = (each.sample(300, np.random.default_rng(5)) for each in (fitted, again))
+    assert all(np.array_equal(first[name], second[name]) for name in NAMES)
+    assert not any(array.dtype.hasobject for array in arrays.values())
+    with pytest.raises(ModelError, match="format"):
+        NeuralModel.from_arrays({"format": "other"}, arrays)
+
+
+def test_no_rows_can_be_drawn(fitted: NeuralModel) -> None:
+    assert all(len(codes) == 0 for codes in fitted.sample(0, np.random.default_rng(0)).values())
+
+
+def _small(table: CodedTable, num_rows: int) -> CodedTable:
+    return CodedTable(columns={name: codes[:num_rows] for name, codes in table.columns.items()}, num_rows=num_rows)
+
+
+def _run(coded: Any, gate: Gate) -> object:
+    settings = replace(quick_settings(steps=6, num_rows=60, batch_size=10, noise=6.0), num_rows=None)
+    model = fit_neural(coded, ATTRIBUTES, gate, sequence=NAMES, settings=settings)
+    meta, arrays = model.to_arrays()
+    return json.dumps(meta), arrays, model.sample(40, np.random.default_rng(0))
+
+
+def test_replay_passes_for_the_neural_backend() -> None:
+    table = make_table(61)
+    budget = Budget(epsilon=5.0, delta=1e-6)
+    report = replay(_run, table, _small(table, 60), budget=budget)
+    assert report.problems == ()
+    # The row count, two histograms, and two descents of coins and 6 steps.
+    assert report.num_releases == 3 + 2 * 7
+
+
+def test_neural_fit_stays_within_the_budget(table: CodedTable) -> None:
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE), noise=SeededNoise(1))
+    ranges = Ranges(passes=(0.01, 0.05))
+    settings = NeuralSettings(dim=4, hidden=3, limits=LIMITS, ranges=ranges, num_rows=30_000)
+    later = GaussianEvent(noise_multiplier=20.0, replace_multiplier=20.0)
+    fit_neural(table, ATTRIBUTES, gate, settings=settings, reserved=((later, 1),))
+    assert 0.7 < gate.ledger.spent() < 1.0
+    gate.release_counts(np.zeros(1, np.int64), what="rates", attributes=(), noise_multiplier=20.0)
+    assert 0.95 < gate.ledger.spent() <= 1.0
+    kinds = [entry.kind for entry in gate.ledger.entries]
+    assert kinds.count("gradients") == 2
+    assert kinds.count("counts") == 3
+
+
+def test_side_by_side_is_charged_the_same(table: CodedTable) -> None:
+    settings = quick_settings(steps=5, num_rows=table.num_rows, noise=4.0)
+    entries = []
+    for jobs in (1, 2):
+        gate = Gate(Budget(epsilon=5.0, delta=1e-6), noise=SeededNoise(1))
+        with joblib.parallel_config(backend="threading"):
+            model = fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=jobs)
+        assert model.sequence == NAMES
+        entries.append(sorted(gate.ledger.entries, key=repr))
+    assert entries[0] == entries[1]
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_kind_of_result(table: CodedTable) -> None:
+    gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(0))
+    settings = quick_settings(steps=400, num_rows=table.num_rows, batch_size=64)
+    model = fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=2)
+    drawn = model.sample(table.num_rows, np.random.default_rng(1))
+    assert tables_distance(table.columns, drawn, ("smokes", "job")) < 0.08
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_same_kind_of_result(table: CodedTable) -> None:
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    settings = quick_settings(steps=400, num_rows=table.num_rows, batch_size=64)
+    gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(0))
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        model = fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=2, cluster=address)
+    drawn = model.sample(table.num_rows, np.random.default_rng(1))
+    assert tables_distance(table.columns, drawn, ("smokes", "job")) < 0.08
+
+
+def test_importing_the_backend_does_not_import_jax() -> None:
+    code = "import sys, kamino.model.neural.backend, kamino.model.neural.parallel; print('jax' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert found == "False"
+
+
+def test_without_the_extra_the_error_says_how(monkeypatch: pytest.MonkeyPatch, table: CodedTable) -> None:
+    monkeypatch.setattr(extra, "find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"pip install 'kamino\[neural\]'"):
+        fit_neural(table, ATTRIBUTES, Gate(Budget(epsilon=1.0, delta=1e-6)))
+
+
+def test_a_wrong_sequence_is_refused(table: CodedTable) -> None:
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(ModelError, match="every attribute once"):
+        fit_neural(table, ATTRIBUTES, gate, sequence=("sex",))
+    assert gate.ledger.entries == ()

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from kamino.errors import BudgetError
+from kamino.model.neural.search import Ranges, _ends, _path, price, search_parameters
+from kamino.privacy import Budget, GaussianEvent, Neighbours
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "neighbours"), [(0.3, Neighbours.ADD_REMOVE), (1.0, Neighbours.REPLACE), (3.0, Neighbours.ADD_REMOVE)]
+)
+def test_search_ends_at_most_at_the_budget(epsilon: float, neighbours: Neighbours) -> None:
+    budget = Budget(epsilon=epsilon, delta=1e-6, neighbours=neighbours)
+    other = ((GaussianEvent(noise_multiplier=100.0, replace_multiplier=100.0), 1),)
+    found = search_parameters(budget, num_rows=30_000, num_models=10, first_size=100, other=other)
+    assert found.epsilon == price(found, budget, other) <= epsilon
+    assert found.epsilon > 0.9 * epsilon
+
+
+@pytest.mark.parametrize("learn_weights", [False, True])
+def test_search_stops_at_the_first_that_fits(learn_weights: bool) -> None:
+    budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
+    found = search_parameters(budget, num_rows=30_000, num_models=10, first_size=100, learn_weights=learn_weights)
+    path = list(_path(*_ends(budget, 30_000, 10, 100, 1, learn_weights, Ranges())))
+    place = [(p.steps, p.gradient_noise, p.histogram_noise, p.batch_size, p.weight_rows) for p in path].index(
+        (found.steps, found.gradient_noise, found.histogram_noise, found.batch_size, found.weight_rows)
+    )
+    assert place > 0
+    assert price(path[place - 1], budget) > 1.0
+    assert bool(found.weight_rows) == learn_weights
+
+
+def test_priority_is_the_papers() -> None:
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    first, second, third, fourth, fifth = list(_path(*_ends(budget, 32_000, 4, 5, 1, False, Ranges())))[:5]
+    assert (first.steps, first.batch_size, first.gradient_noise) == (10_000, 32, 1.0)
+    assert first.histogram_noise == 0.1 / 5
+    assert second.steps < first.steps
+    assert third == replace(second, gradient_noise=third.gradient_noise)
+    assert third.gradient_noise > 1.0
+    assert fourth == replace(third, histogram_noise=fourth.histogram_noise)
+    assert fourth.histogram_noise > first.histogram_noise
+    assert fifth.steps < second.steps  # a sample of 32 minus a hundredth of the range is still 32
+
+
+def test_ranges_are_the_papers() -> None:
+    budget = Budget(epsilon=0.5, delta=1e-6)
+    first, last = _ends(budget, 16_000, 4, 5, 1, False, Ranges())
+    assert (first.steps, last.steps) == (5_000, 1_000)
+    assert (first.batch_size, last.batch_size) == (32, 16)
+    assert last.histogram_noise == pytest.approx(4 * math.sqrt(math.log(1.25e6)) / 0.5)
+    assert (first.gradient_noise, last.gradient_noise) == (1.0, 1.5)
+
+
+def test_noise_grows_past_its_range_for_a_small_budget() -> None:
+    found = search_parameters(Budget(epsilon=0.05, delta=1e-6), num_rows=2_000, num_models=10, first_size=10)
+    assert found.gradient_noise > 1.5
+    assert found.epsilon <= 0.05
+
+
+def test_a_hopeless_budget_is_refused() -> None:
+    spent = ((GaussianEvent(noise_multiplier=0.5), 1),)
+    with pytest.raises(BudgetError, match="larger budget"):
+        search_parameters(Budget(epsilon=0.5, delta=1e-6), num_rows=900, num_models=3, first_size=10, other=spent)
+
+
+def test_without_privacy_there_is_no_noise() -> None:
+    found = search_parameters(Budget(epsilon=math.inf, delta=1e-6), num_rows=900, num_models=3, first_size=10)
+    assert (found.gradient_noise, found.histogram_noise) == (0.0, 0.0)
+
+
+def test_parameters_print() -> None:
+    text = search_parameters(Budget(epsilon=1.0, delta=1e-6), num_rows=9_000, num_models=3, first_size=10).describe()
+    assert "sub-models                    3" in text
+    assert "epsilon" in text

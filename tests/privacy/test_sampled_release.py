@@ -1,0 +1,209 @@
+"""The Poisson-sampled Gaussian release: sampling, clipping, noise, charges, replay."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kamino.errors import BudgetError, PrivacyError
+from kamino.privacy import Budget, Gate, Neighbours, PoissonGaussianEvent, PrivacyUnit, SeededNoise, epsilon
+from kamino.privacy.mechanisms.gradients import DescentPlan, clipped_sum
+from kamino.privacy.mechanisms.poisson import Draws, sample_rows
+from kamino.privacy.replay import Recorder, replay
+
+pytest.importorskip("jax", reason="the neural extra is not installed")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Least squares by plain gradient descent: the smallest model there is."""
+
+    size: int = 3
+    rate: float = 0.01
+
+    def start(self) -> Any:
+        import jax.numpy as jnp
+
+        return jnp.zeros(self.size)
+
+    def parameters(self, state: Any) -> Any:
+        return state
+
+    def loss(self, parameters: Any, row: Any) -> Any:
+        return 0.5 * (row[0] @ parameters - row[1]) ** 2
+
+    def advance(self, state: Any, gradient: Any) -> Any:
+        return state - self.rate * gradient
+
+
+PLAN = DescentPlan(
+    what="a line",
+    attributes=("x", "y"),
+    noise_multiplier=2.0,
+    sampling_rate=0.2,
+    steps=12,
+    clip_norm=1.5,
+    batch_size=20,
+    num_parameters=3,
+)
+BUDGET = Budget(epsilon=20.0, delta=1e-6)
+
+
+def make_rows(count: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(count, 3)).astype(np.float32)
+    return x, (x @ np.array([1.0, -2.0, 0.5]) * 5).astype(np.float32)
+
+
+def without_last(rows: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    return tuple(each[:-1] for each in rows)
+
+
+def with_other_row(rows: tuple[np.ndarray, ...], place: int) -> tuple[np.ndarray, ...]:
+    changed = tuple(each.copy() for each in rows)
+    for each in changed:
+        each[place] = -7 * each[place] + 1
+    return changed
+
+
+def test_rows_are_sampled_at_the_rate() -> None:
+    # 2,000 steps of 50 rows at rate 0.1: each row's count has deviation 13.4, and 6 deviations fail once in 10^7.
+    draws = Draws(b"a" * 32)
+    samples = sample_rows(draws, range(2_000), 50, 0.1, 5)
+    counts = np.bincount(np.concatenate(samples), minlength=50)
+    assert np.all(np.abs(counts - 200) < 6 * 13.5)
+    sizes = np.array([len(each) for each in samples])
+    assert abs(sizes.var() - 4.5) < 1.0
+    both = np.mean([{3, 4} <= set(each.tolist()) for each in samples])
+    assert abs(both - 0.01) < 6 * math.sqrt(0.01 / 2_000)
+    assert all(len(np.unique(each)) == len(each) for each in samples)
+
+
+def test_every_row_is_sampled_at_rate_1() -> None:
+    assert sample_rows(Draws(b""), range(1), 7, 1.0, 7)[0].tolist() == list(range(7))
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 100])
+def test_coins_do_not_depend_on_later_rows(batch_size: float) -> None:
+    draws = Draws(b"b" * 32)
+    for long, short in zip(
+        sample_rows(draws, range(50), 400, 0.1, 40), sample_rows(draws, range(50), 80, 0.1, batch_size), strict=True
+    ):
+        assert long[long < 80].tolist() == short.tolist()
+
+
+def test_noise_is_standard_normal() -> None:
+    from scipy.stats import kstest
+
+    values = Draws(b"c" * 32).normal(0, 40_001)
+    # The secret is fixed, so this cannot fail by chance.
+    assert len(values) == 40_001
+    assert kstest(values, "norm").pvalue > 0.001
+    assert kstest(values[:20_000] + values[20_000:-1], "norm", args=(0, math.sqrt(2))).pvalue > 0.001
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e25])
+def test_one_row_moves_the_sum_by_at_most_the_norm(scale: float) -> None:
+    x, y = make_rows(40)
+    rows = ((x * scale).astype(np.float32), y)
+    whole = np.asarray(clipped_sum(Line(), PLAN, np.ones(3, np.float32), rows, np.ones(40, bool)), np.int64)
+    for left_out in range(40):
+        present = np.arange(40) != left_out
+        part = np.asarray(clipped_sum(Line(), PLAN, np.ones(3, np.float32), rows, present), np.int64)
+        moved = math.sqrt(float(((whole - part) ** 2).sum())) * PLAN.grid
+        assert moved <= PLAN.clip_norm
+
+
+def test_small_gradients_are_not_clipped() -> None:
+    x, y = make_rows(10)
+    point = np.array([5.0, -10.0, 2.5], np.float32) + np.float32(0.01)
+    total = np.asarray(clipped_sum(Line(), PLAN, point, (x, y), np.ones(10, bool))) * PLAN.grid
+    exact = ((x @ point - y)[:, None] * x).sum(axis=0)
+    assert np.allclose(total, exact, atol=20 * PLAN.grid)
+
+
+def test_all_steps_are_charged_before_any_draw() -> None:
+    gate = Gate(BUDGET, noise=SeededNoise(1))
+    gate.release_descent(make_rows(), Line(), PLAN)
+    (entry,) = gate.ledger.entries
+    assert entry.events == ((PoissonGaussianEvent(noise_multiplier=2.0, sampling_rate=0.2), 12),)
+    assert gate.ledger.spent() == pytest.approx(epsilon(entry.events, delta=1e-6))
+    assert entry.sigma == 3.0
+    poor = Gate(Budget(epsilon=0.01, delta=1e-6), noise=_NoCoins())
+    with pytest.raises(BudgetError, match="Nothing was drawn"):
+        poor.release_descent(make_rows(), Line(), PLAN)
+
+
+class _NoCoins(SeededNoise):
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def coins(self) -> bytes:
+        raise AssertionError("something was drawn")
+
+
+def test_compiled_loop_equals_single_steps() -> None:
+    plan = replace(PLAN, steps=140)
+    rows = make_rows()
+    budget = Budget(epsilon=200.0, delta=1e-6)
+    compiled = Gate(budget, noise=SeededNoise(1)).release_descent(rows, Line(), plan)
+    single = Gate(budget, noise=SeededNoise(1), tape=Recorder()).release_descent(rows, Line(), plan)
+    assert np.allclose(compiled, single, rtol=1e-4, atol=1e-4)
+    assert not np.allclose(compiled, 0)
+
+
+def test_without_privacy_there_is_no_noise() -> None:
+    plan = replace(PLAN, sampling_rate=1.0, clip_norm=1e3, steps=1)
+    x, y = make_rows()
+    found = Gate(Budget(epsilon=math.inf, delta=1e-6)).release_descent((x, y), Line(), plan)
+    exact = 0.01 * (y[:, None] * x).sum(axis=0)
+    assert np.allclose(found, exact, rtol=1e-2)
+
+
+def test_noise_has_the_declared_deviation() -> None:
+    # All rows are absent, so a step's gradient is its noise: 30,000 numbers of deviation 3, known to 0.4%.
+    wide = replace(PLAN, num_parameters=30_000, steps=1)
+    found = Gate(BUDGET, noise=SeededNoise(5)).release_descent(
+        (np.zeros((0, 30_000), np.float32), np.zeros(0, np.float32)), Line(size=30_000, rate=1.0), wide
+    )
+    assert np.std(np.asarray(found)) == pytest.approx(3.0, rel=0.02)
+
+
+def run(rows: Any, gate: Gate) -> np.ndarray:
+    return np.asarray(gate.release_descent(rows, Line(), PLAN))
+
+
+def test_replay_passes_for_a_descent() -> None:
+    rows = make_rows()
+    report = replay(run, rows, without_last(rows), budget=BUDGET)
+    assert report.problems == ()
+    assert report.num_releases == 13
+    other = Budget(epsilon=20.0, delta=1e-6, neighbours=Neighbours.REPLACE)
+    assert replay(run, rows, with_other_row(rows, 4), budget=other).problems == ()
+
+
+def test_replay_sees_a_row_that_moves_too_far() -> None:
+    rows = make_rows()
+    changed = tuple(np.concatenate([each[:50], -each[50:]]) for each in (rows[0], -rows[1]))
+    assert any("declared sensitivity" in each for each in replay(run, rows, changed, budget=BUDGET).problems)
+
+
+def test_units_of_several_rows_are_refused() -> None:
+    gate = Gate(BUDGET, unit=PrivacyUnit(column="who", max_rows=3))
+    with pytest.raises(PrivacyError, match="single rows"):
+        gate.release_descent(make_rows(), Line(), PLAN)
+
+
+@pytest.mark.parametrize("change", [{"steps": 0}, {"clip_norm": 0.0}, {"batch_size": math.inf}])
+def test_plans_that_mean_nothing_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(PrivacyError):
+        replace(PLAN, **change)
+
+
+def test_a_descent_without_noise_is_refused() -> None:
+    with pytest.raises(PrivacyError, match="noise multiplier"):
+        Gate(BUDGET).release_descent(make_rows(), Line(), replace(PLAN, noise_multiplier=0.0))
