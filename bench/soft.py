@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ class Independent:
         del attribute
         return ()
 
-    def conditional(self, attribute: str, context: dict[str, IntArray], num_rows: int) -> Conditional:
+    def conditional(self, attribute: str, context: Mapping[str, IntArray], num_rows: int) -> Conditional:
         """The column's histogram, whatever the context."""
         del context
         table = self._tables[attribute]
@@ -83,7 +84,7 @@ def planted(rule: str, sizes: tuple[int, int], rate: float, rng: np.random.Gener
     return table
 
 
-def show(found: FoundWeights, true: dict[object, float], made: dict[object, float]) -> None:
+def show(found: FoundWeights, true: Mapping[DenialConstraint, float], made: Mapping[DenialConstraint, float]) -> None:
     """One line for each constraint."""
     for each in found.items:
         rate = made[each.constraint]
@@ -129,7 +130,7 @@ def run_planted(arguments: argparse.Namespace) -> None:
             rates = measure(coded, codec, rules, gate, model)
             found, made, seconds = run(coded.num_rows, codec, rules, rates, model, arguments.sweeps[0])
             print(f"{rule}  a: {sizes[0]}, b: {sizes[1]}  {seconds:.1f} s", flush=True)
-            show(found, dict(rates_of(codec, coded.columns, list(rules))), dict(rates_of(codec, made, list(rules))))
+            show(found, rates_of(codec, coded.columns, list(rules)), rates_of(codec, made, list(rules)))
 
 
 def run_table(arguments: argparse.Namespace) -> None:
@@ -158,7 +159,7 @@ def run_table(arguments: argparse.Namespace) -> None:
             after = distances_of(bin_tables(table, _table(codec, made)), order=2).mean
             print(f"{arguments.table}  sweeps {sweeps}  2-way {after:.4f}, unweighted {before:.4f}  {seconds:.1f} s")
             if len(found.items) <= 8:
-                show(found, dict(rates_of(codec, coded.columns, list(rules))), dict(rates_of(codec, made, list(rules))))
+                show(found, rates_of(codec, coded.columns, list(rules)), rates_of(codec, made, list(rules)))
 
 
 def _table(codec: Codec, columns: dict[str, IntArray]) -> pa.Table:
