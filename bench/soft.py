@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kamino.constraints import Constraints, count_violations
-from kamino.constraints.tree import SOFT
+from kamino.constraints.tree import SOFT, DenialConstraint
 from kamino.engine import MemoryMeasurer
 from kamino.engine.rates import RATES_SHARE, RateEstimates, release_rates
 from kamino.evaluate.metrics import bin_tables, distances_of
