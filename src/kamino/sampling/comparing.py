@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kamino.constraints.counting.ranks import RankedTable
+from kamino.constraints.counting.ranks import RankedTable, compare
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, NullTest, Operator, Predicate
 from kamino.schema import AttributeCodec, Codec
 
@@ -110,27 +110,6 @@ class Judge:
             x, y = self._pairs[left, right]
             return x[a], y[b]
         return 2 * a, _on_axis(one, other, b)
-
-
-def compare(a: Codes, op: Operator, b: Codes) -> Mask:
-    """Compare numbers."""
-    result: Mask
-    match op:
-        case Operator.EQ:
-            result = a == b
-        case Operator.NE:
-            result = a != b
-        case Operator.LT:
-            result = a < b
-        case Operator.LE:
-            result = a <= b
-        case Operator.GT:
-            result = a > b
-        case Operator.GE:
-            result = a >= b
-        case _:
-            assert_never(op)
-    return result
 
 
 def _pick(column: Column, t1: Columns, t2: Columns) -> Codes:

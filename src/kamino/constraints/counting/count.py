@@ -12,7 +12,7 @@ import pyarrow as pa
 from kamino.constraints.counting.conjunction import Conjunction, Cross, conjunction_of
 from kamino.constraints.counting.method import Method, choose_method, count
 from kamino.constraints.counting.problem import Axis, Counts, Problem, combine_keys, strict_order
-from kamino.constraints.counting.ranks import NULL, Mask, RankedTable
+from kamino.constraints.counting.ranks import NULL, Mask, RankedTable, compare
 from kamino.constraints.tree import (
     Column,
     Comparison,
@@ -161,7 +161,7 @@ def _holds(table: RankedTable, predicates: tuple[Predicate, ...]) -> Mask:
                 holds &= table.compare_constant(left.name, op, constant)
             case Comparison(left=left, op=op, right=Column() as right):
                 a, b, _ = table.ranks(left.name, right.name)
-                holds &= (a != NULL) & (b != NULL) & _compare(a, op, b)
+                holds &= (a != NULL) & (b != NULL) & compare(a, op, b)
     return holds
 
 
@@ -187,24 +187,6 @@ def _violating_pairs(table: RankedTable, constraint: DenialConstraint) -> Iterat
             a, b, _ = table.ranks(cross.left, cross.right)
             match &= b != NULL
             if cross.op is not None:
-                match &= _compare(a[row], cross.op, b)
+                match &= compare(a[row], cross.op, b)
         for partner in np.flatnonzero(match):
             yield int(row), int(partner)
-
-
-def _compare(a: Counts | np.int64, op: Operator, b: Counts) -> Mask:
-    result: Mask
-    match op:
-        case Operator.EQ:
-            result = a == b
-        case Operator.NE:
-            result = a != b
-        case Operator.LT:
-            result = a < b
-        case Operator.LE:
-            result = a <= b
-        case Operator.GT:
-            result = a > b
-        case Operator.GE:
-            result = a >= b
-    return result

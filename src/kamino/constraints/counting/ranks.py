@@ -91,6 +91,25 @@ class RankedTable:
         return self._sorted[name]
 
 
+def compare(a: Codes | np.int64, op: Operator, b: Codes) -> Mask:
+    """Compare ranks; the caller has seen to nulls."""
+    result: Mask
+    match op:
+        case Operator.EQ:
+            result = a == b
+        case Operator.NE:
+            result = a != b
+        case Operator.LT:
+            result = a < b
+        case Operator.LE:
+            result = a <= b
+        case Operator.GT:
+            result = a > b
+        case Operator.GE:
+            result = a >= b
+    return result
+
+
 def _within(codes: Codes, op: Operator, low: int, high: int) -> Mask:
     """Compare ranks with a constant whose equals hold the ranks from `low` up to, not including, `high`."""
     found: Mask
