@@ -15,6 +15,7 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -68,10 +69,9 @@ def one_run(arguments: argparse.Namespace) -> None:
         begin = time.process_time()
         made = draw(synthesizer.fitted, table.num_rows, np.random.default_rng(), mode=Sampling(mode))
         drawn = time.process_time() - begin
-        path = Path(f"/tmp/kamino-bench-{arguments.tables[0]}.parquet")
-        write_table(made, path)
-        row = measure(table, read_table(path), rules)
-        path.unlink()
+        with tempfile.TemporaryDirectory() as folder:
+            write_table(made, Path(folder) / "made.parquet")
+            row = measure(table, read_table(Path(folder) / "made.parquet"), rules)
         budget = synthesizer.ledger["spent_epsilon"]["add_remove"]
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         row |= {"table": arguments.tables[0], "epsilon": arguments.epsilons[0], "sampling": mode, "fit": fitted}
