@@ -39,7 +39,7 @@ def suggest(
     in the schema or trusted. What is printed is private within epsilon; add it to what you spend elsewhere.
     """
     # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
-    table = read_table(data, query=query, as_text=not trust_domain)
+    table = read_table(data, query=query, private=not trust_domain)
     if not table.num_columns:
         raise InputError("found a table without columns; expected at least one")
     ordered: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
 
 
-def read_duckdb(path: str, statement: str) -> pa.Table:
+def read_duckdb(path: str, statement: str, *, private: bool = False) -> pa.Table:
     """Run `statement` in the DuckDB file at `path`."""
     if not Path(path).is_file():
         raise InputError(f"{path}: no such DuckDB file. Check the path; it is relative to {Path.cwd()}.")
@@ -23,7 +23,7 @@ def read_duckdb(path: str, statement: str) -> pa.Table:
             "format, or open for writing elsewhere. Close other programs that use it."
         ) from None
     with connection:
-        return normalise_table(_run(connection, statement, path=path), where=f"{path}: query")
+        return normalise_table(_run(connection, statement, path=path), where=f"{path}: query", private=private)
 
 
 def _run(connection: duckdb.DuckDBPyConnection, statement: str, *, path: str) -> pa.Table:

@@ -15,7 +15,7 @@ from kamino.io.normalise import check_names, normalise_table
 WHERE = "data frame"
 
 
-def read_frame(frame: object) -> pa.Table:
+def read_frame(frame: object, *, private: bool = False) -> pa.Table:
     """Turn a data frame into a table of plain types; a lazy frame is computed.
 
     Guarantees:
@@ -24,33 +24,37 @@ def read_frame(frame: object) -> pa.Table:
         - In polars and pyarrow NaN is a number, and stays.  [test_nan_stays_a_number_outside_pandas]
     """
     if isinstance(frame, pa.Table):
-        return normalise_table(frame, where=WHERE)
+        return normalise_table(frame, where=WHERE, private=private)
     if is_pandas_dataframe(frame):
-        return _read_pandas(frame)
+        return _read_pandas(frame, private=private)
     try:
         narwhal = nw.from_native(frame)  # type: ignore[call-overload]
     except TypeError:
-        return _read_arrow_stream(frame)
+        return _read_arrow_stream(frame, private=private)
     except DuplicateError:
         raise InputError(f"{WHERE}: a column name occurs more than once. Rename one of them.") from None
-    return _read_narwhal(narwhal)
+    return _read_narwhal(narwhal, private=private)
 
 
-def _read_pandas(frame: Any) -> pa.Table:
+def _read_pandas(frame: Any, *, private: bool) -> pa.Table:
     names = [str(name) for name in frame.columns]
     check_names(names, where=WHERE)
     # Column by column: a whole-frame conversion does not reliably name the column it failed on.
     columns = []
     for position, name in enumerate(names):
         series = frame.iloc[:, position]
+        if private and series.dtype == object:
+            # Which type such a column has depends on its values; as text it does not.
+            columns.append(pa.chunked_array([_texts(series)]))
+            continue
         try:
             columns.append(_chunked(pa.array(series, from_pandas=True)))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise _mixed_column(name, str(series.dtype)) from None
-    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE, nan_is_null=True)
+    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE, nan_is_null=True, private=private)
 
 
-def _read_narwhal(frame: Any) -> pa.Table:
+def _read_narwhal(frame: Any, *, private: bool) -> pa.Table:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     names = list(frame.columns)
@@ -61,16 +65,21 @@ def _read_narwhal(frame: Any) -> pa.Table:
             columns.append(frame.select(name).to_arrow().column(0))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise _mixed_column(name, str(frame.schema[name])) from None
-    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE)
+    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE, private=private)
 
 
-def _read_arrow_stream(frame: object) -> pa.Table:
+def _read_arrow_stream(frame: object, *, private: bool) -> pa.Table:
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputError(
             f"found an object of type {type(frame).__name__}, expected a path, a SQL URL or a data frame "
             "(pandas, polars, pyarrow). Build a data frame from it first."
         )
-    return normalise_table(pa.table(frame), where=WHERE)
+    return normalise_table(pa.table(frame), where=WHERE, private=private)
+
+
+def _texts(series: Any) -> pa.Array:
+    missing = series.isna()
+    return pa.array([None if gone else str(value) for value, gone in zip(series, missing, strict=True)], pa.string())
 
 
 def _chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

@@ -21,10 +21,11 @@ FIRST_DAY = datetime.date(1, 1, 1)
 LAST_DAY = datetime.date(9999, 12, 31)
 
 
-def normalise_table(table: pa.Table, *, where: str, nan_is_null: bool = False) -> pa.Table:
+def normalise_table(table: pa.Table, *, where: str, nan_is_null: bool = False, private: bool = False) -> pa.Table:
     """Return `table` with plain types, unique names and no metadata; `where` starts each error message.
 
-    With `nan_is_null`, a float NaN becomes null: in pandas it is the mark of a missing value.
+    With `nan_is_null`, a float NaN becomes null: in pandas it is the mark of a missing value. With `private`, a date
+    outside the calendar becomes null instead of an error, which would tell that there is one.
 
     Guarantees:
         - Only the types named above come out.  [test_types_that_come_out]
@@ -34,7 +35,7 @@ def normalise_table(table: pa.Table, *, where: str, nan_is_null: bool = False) -
     check_names(table.column_names, where=where)
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        plain = _plain_column(column, place=f"{where}: column '{name}'")
+        plain = _plain_column(column, place=f"{where}: column '{name}'", private=private)
         if nan_is_null and pa.types.is_floating(plain.type):
             plain = pc.if_else(pc.is_nan(plain), pa.scalar(None, plain.type), plain)
         columns.append(plain)
@@ -78,7 +79,14 @@ def _day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.divide(ticks, pa.scalar(per_day, pa.int64()))
 
 
-def _plain_column(column: pa.ChunkedArray, *, place: str) -> pa.ChunkedArray:
+def _without_strange_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    days, epoch = _day_numbers(column), datetime.date(1970, 1, 1)
+    first, last = ((day - epoch).days for day in (FIRST_DAY, LAST_DAY))
+    inside = pc.and_(pc.greater_equal(days, first), pc.less_equal(days, last))
+    return pc.if_else(inside, column, pa.scalar(None, column.type))
+
+
+def _plain_column(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.ChunkedArray:
     column = _decode(column)
     kind = column.type
     target = _plain_type(kind)
@@ -90,6 +98,8 @@ def _plain_column(column: pa.ChunkedArray, *, place: str) -> pa.ChunkedArray:
     if target != kind:
         column = pc.cast(column, target)
     if (pa.types.is_date(target) or pa.types.is_timestamp(target)) and not in_calendar(column):
+        if private:
+            return _without_strange_days(column)
         raise InputError(
             f"{place} has a date outside the years 1 to 9999 (perhaps 'infinity'). Replace such dates by "
             "null or by a date within the range."

@@ -12,7 +12,7 @@ from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
 
 
-def read_parquet(path: Path) -> pa.Table:
+def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
     """Read one Parquet file, leaving out the unnamed row index pandas may have stored with it."""
     try:
         with pq.ParquetFile(path) as file:
@@ -25,7 +25,7 @@ def read_parquet(path: Path) -> pa.Table:
             f"{path}: not a readable Parquet file: damaged, cut short, or of another format. Write it again."
         ) from None
     table = table.drop_columns(_unnamed_index(table))
-    return normalise_table(table, where=str(path))
+    return normalise_table(table, where=str(path), private=private)
 
 
 def _unnamed_index(table: pa.Table) -> list[str]:

@@ -26,7 +26,7 @@ _CONNECT_REASONS = {
 }
 
 
-def read_postgres(url: str, statement: str) -> pa.Table:
+def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Table:
     """Run `statement` on the server at `url`.
 
     Guarantees:
@@ -45,7 +45,7 @@ def read_postgres(url: str, statement: str) -> pa.Table:
             table = cursor.fetch_arrow_table()
     except (dbapi.Error, pa.ArrowException, OSError) as error:
         raise _query_failed(error) from None
-    return normalise_table(_convert_types(table), where=WHERE)
+    return normalise_table(_convert_types(table, private=private), where=WHERE, private=private)
 
 
 def _load_driver() -> Any:
@@ -83,12 +83,14 @@ def _query_failed(error: Exception) -> InputError:
     )
 
 
-def _convert_types(table: pa.Table) -> pa.Table:
+def _convert_types(table: pa.Table, *, private: bool) -> pa.Table:
     """Give `numeric` its number type back, and refuse types whose Arrow form means something else."""
     for position, field in enumerate(table.schema):
         kind = _server_type(field)
         if kind == "numeric":
-            column = _numeric_column(table.column(position), name=field.name)
+            text = _numeric_text(table.column(position))
+            # How many places and digits there are depends on the rows, so a private table gets floats.
+            column = pc.cast(text, pa.float64()) if private else _decimals(text, name=field.name)
             table = table.set_column(position, pa.field(field.name, column.type), column)
         elif kind == "money" or (kind and _is_opaque(field)):
             # The driver gives money as a count of cents, and types it does not know as raw bytes.
@@ -111,11 +113,15 @@ def _is_opaque(field: pa.Field) -> bool:
     return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.opaque"
 
 
-def _numeric_column(column: pa.ChunkedArray, *, name: str) -> pa.ChunkedArray:
-    """Turn the driver's text for `numeric` into decimals with as many places as the longest one has."""
+def _numeric_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The driver's text for `numeric`, without its wrapping."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
-    text = pc.cast(column, pa.string())
+    return pc.cast(column, pa.string())
+
+
+def _decimals(text: pa.ChunkedArray, *, name: str) -> pa.ChunkedArray:
+    """Turn the text of `numeric` into decimals with as many places as the longest one has."""
     digits = pc.replace_substring_regex(text, r"[-.]", "")
     if pc.any(pc.match_substring_regex(digits, r"[^0-9]")).as_py():
         raise InputError(

@@ -24,15 +24,15 @@ def is_url(source: str) -> bool:
     return _URL.match(source) is not None
 
 
-def read_sql(url: str, query: str) -> pa.Table:
+def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
     """Run `query`, a SELECT or the name of a table, read-only in the database at `url`."""
     match = _URL.match(url)
     scheme = match.group(1).lower() if match else ""
     statement = select_statement(query)
     if scheme == "duckdb":
-        return read_duckdb(_duckdb_path(url), statement)
+        return read_duckdb(_duckdb_path(url), statement, private=private)
     if scheme in ("postgresql", "postgres"):
-        return read_postgres(url, statement)
+        return read_postgres(url, statement, private=private)
     raise InputError(
         f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
         "postgresql://user@host/database, or the path of a .csv or .parquet file."

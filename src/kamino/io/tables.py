@@ -14,14 +14,15 @@ from kamino.io.parquet import read_parquet
 from kamino.io.sql import is_url, read_sql
 
 
-def read_table(source: object, *, query: str | None = None, as_text: bool = False) -> pa.Table:
+def read_table(source: object, *, query: str | None = None, private: bool = False) -> pa.Table:
     """Read a table from a file, a SQL query or a data frame, with plain column types.
 
     Args:
         source: A path ending in `.csv`, `.csv.gz` or `.parquet`; a URL `duckdb:///file.db` (relative; four
             slashes for an absolute path) or `postgresql://user@host/database`; or a pandas, polars or pyarrow
             frame.
-        as_text: For CSV only: leave all cells text, so that no type is taken from what the cells hold.
+        private: Let no type and no error depend on what the cells hold: CSV and columns of Python objects stay text,
+            `numeric` of PostgreSQL becomes a float, a date outside the years 1 to 9999 becomes null.
         query: For a URL only: a SELECT, or the name of a table. It runs read-only.
 
     Raises:
@@ -37,18 +38,18 @@ def read_table(source: object, *, query: str | None = None, as_text: bool = Fals
             raise InputError(
                 "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
             )
-        return read_sql(source, query)
+        return read_sql(source, query, private=private)
     if query is not None:
         raise InputError(
             "a query was given, but the source is not a database. Leave the query out, or give a URL such as "
             "duckdb:///file.db or postgresql://user@host/database."
         )
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(os.fspath(source)), as_text=as_text)
-    return read_frame(source)
+        return _read_file(Path(os.fspath(source)), private=private)
+    return read_frame(source, private=private)
 
 
-def _read_file(path: Path, *, as_text: bool) -> pa.Table:
+def _read_file(path: Path, *, private: bool) -> pa.Table:
     name = path.name.lower()
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(
@@ -59,6 +60,6 @@ def _read_file(path: Path, *, as_text: bool) -> pa.Table:
     if not path.exists():
         raise InputError(f"{path}: no such file. Check the path; it is relative to {Path.cwd()}.")
     try:
-        return read_parquet(path) if name.endswith(".parquet") else read_csv(path, as_text=as_text)
+        return read_parquet(path, private=private) if name.endswith(".parquet") else read_csv(path, as_text=private)
     except PermissionError:
         raise InputError(f"{path}: no permission to read this file. Change its permissions or its owner.") from None

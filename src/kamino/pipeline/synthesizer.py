@@ -83,8 +83,9 @@ class Synthesizer:
         will be asked for, so that constraints which so many cannot satisfy are refused before anything is spent.
         """
         progress(Stage.READ)
-        untyped = _is_csv(table) and not self.settings.trust_domain
-        private = read_table(table, query=query, as_text=untyped)
+        guarded = not self.settings.trust_domain
+        untyped = _is_csv(table) and guarded
+        private = read_table(table, query=query, private=guarded)
         gate = open_gate(self.settings)
         self._fitted = fit(
             private,
