@@ -21,6 +21,7 @@ from kamino.privacy import (
     PoissonGaussianEvent,
     PrivacyUnit,
     SeededNoise,
+    epsilon,
     gaussian_mu,
     multiplier_for,
 )
@@ -185,3 +186,56 @@ def test_ledger_renders_what_was_released():
     assert (row["sigma"], row["sensitivity"], row["noise_multiplier"]) == (18.0, 3.0, 6.0)
     assert row["events"][0]["type"] == "GaussianEvent"
     assert row == json.loads(json.dumps(ledger.to_rows()[0]))
+
+
+def test_sealed_parts_add_up():
+    """Sampled events planned from earlier releases: the two parts are priced apart, at deltas that add up."""
+    ledger = Ledger(ONE)
+    count = GaussianEvent(noise_multiplier=200.0)
+    ledger.charge(entry((count, 1), (DeltaEvent(delta=1e-8), 1)))
+    ledger.seal(delta_part=0.1)
+    first = epsilon([(count, 1)], delta=0.1 * (ONE.delta - 1e-8))
+    left = ledger.open_budget
+    assert left.delta == pytest.approx(0.9 * (ONE.delta - 1e-8))
+    assert left.epsilon == pytest.approx(1 - first)
+    step = PoissonGaussianEvent(noise_multiplier=1.1, sampling_rate=23 / 32561)
+    ledger.charge(entry((step, 1600 * 14)))
+    assert ledger.spent() == pytest.approx(first + epsilon([(step, 1600 * 14)], delta=left.delta))
+    # Sealing is never free: one price of all events at the whole delta is smaller.
+    together = [(count, 1), (step, 1600 * 14), (DeltaEvent(delta=1e-8), 1)]
+    assert ledger.spent() > epsilon(together, delta=ONE.delta)
+    (part,) = ledger.to_dict()["sealed"]
+    assert part["entries"] == 1
+    assert part["epsilon"]["add_remove"] == pytest.approx(first)
+    assert len(ledger.open_entries) == 1
+
+
+def test_a_sealed_ledger_still_refuses_what_goes_over():
+    ledger = Ledger(ONE)
+    ledger.charge(entry((GaussianEvent(noise_multiplier=multiplier_for(gaussian_mu(ONE) ** 2 / 2)), 1)))
+    ledger.seal()
+    left = ledger.gaussian_left()
+    assert 0 < left < gaussian_mu(ONE) ** 2 / 2
+    with pytest.raises(BudgetError):
+        ledger.charge(entry((GaussianEvent(noise_multiplier=multiplier_for(left * 1.01)), 1)))
+    ledger.charge(entry((GaussianEvent(noise_multiplier=multiplier_for(left)), 1)))
+    assert ledger.spent() <= ONE.epsilon
+
+
+def test_what_leaves_nothing_cannot_be_sealed():
+    ledger = Ledger(ONE)
+    ledger.charge(entry((GaussianEvent(noise_multiplier=multiplier_for(gaussian_mu(ONE) ** 2)), 1)))
+    with pytest.raises(BudgetError, match="leaves nothing"):
+        ledger.seal()
+    assert ledger.spent() == pytest.approx(1.0, rel=1e-6)
+
+
+def test_sealing_an_empty_or_exact_ledger_changes_nothing():
+    ledger = Ledger(ONE)
+    ledger.seal()
+    assert ledger.open_budget == ONE
+    exact = Ledger(Budget(epsilon=math.inf, delta=1e-6))
+    exact.charge(entry((GaussianEvent(noise_multiplier=0.0), 1)))
+    exact.seal()
+    assert exact.gaussian_left() == math.inf
+    assert exact.spent() == math.inf

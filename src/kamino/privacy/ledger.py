@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from kamino.errors import BudgetError, PrivacyError
@@ -48,17 +49,32 @@ class Entry:
     """What else the mechanism was told."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sealed:
+    """The first entries of a run, priced by themselves: their epsilon under each relation, at a delta of their own."""
+
+    epsilon: Mapping[Neighbours, float]
+    delta: float
+    num_entries: int
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain data; infinite numbers are None."""
+        prices = {relation.value: _finite(price) for relation, price in self.epsilon.items()}
+        return {"entries": self.num_entries, "epsilon": prices, "delta": self.delta}
+
+
 class Ledger:
     """The entries of one run, never above its budget.
 
     Which Gaussian release comes next, and with how much noise, may depend on earlier releases: mu² adds up all the same
-    (Smith, Thakurta 2022). The number and the parameters of sampled events must be planned before the first of them.
+    (Smith, Thakurta 2022). Sampled events have no such rule: their number and parameters must not depend on releases
+    that they are priced together with. Whoever plans them from earlier releases calls `seal` first.
 
     Guarantees:
-        A charge over the budget raises and changes nothing.
-        [test_charge_over_budget_raises_and_draws_nothing] n events in one charge cost what n charges cost.
-        [test_charging_n_at_once_equals_n_charges] What it spent is never above epsilon.
-        [test_ledger_never_goes_over]
+        A charge over the budget raises and changes nothing.  [test_charge_over_budget_raises_and_draws_nothing]
+        n events in one charge cost what n charges cost.  [test_charging_n_at_once_equals_n_charges]
+        What it spent is never above epsilon.  [test_ledger_never_goes_over]
+        Parts that are sealed apart cost the sum of their prices.  [test_sealed_parts_add_up]
     """
 
     def __init__(self, budget: Budget, *, unit: PrivacyUnit | None = None, mark: str = "") -> None:
@@ -68,6 +84,7 @@ class Ledger:
         """Why the run must not be released: "", "not for release" or "not private"."""
         self._entries: list[Entry] = []
         self._tallies = {relation: Tally() for relation in Neighbours}
+        self._sealed: list[Sealed] = []
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -81,7 +98,7 @@ class Ledger:
             for event, count in entry.events:
                 total = total.plus(event, count, relation)
             tallies[relation] = total
-        if self.budget.is_private and not _fits(tallies[self.budget.neighbours], self.budget):
+        if self.budget.is_private and not _fits(tallies[self.budget.neighbours], self.open_budget):
             raise BudgetError(
                 f"releasing {entry.what!r} on {', '.join(entry.attributes) or 'no attribute'} would go over the "
                 f"budget of epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}; {self.spent():.6g} of "
@@ -90,10 +107,56 @@ class Ledger:
         self._tallies = tallies
         self._entries.append(entry)
 
+    def seal(self, *, delta_part: float = 0.1) -> None:
+        """Price what was charged so far by itself, so that what follows may be planned from it in any way.
+
+        The sealed part takes `delta_part` of the delta that is left, besides what its delta events take, and costs the
+        epsilon of its events at that delta. Whatever was released, all that follows is (epsilon, delta)-private with
+        what is left of both, so the two add up (basic composition, which holds for parameters chosen on the way).
+        """
+        if all(total == Tally() for total in self._tallies.values()):
+            return
+        if not 0 < delta_part < 1:
+            raise PrivacyError(f"a part is sealed with {delta_part} of delta; expected a number between 0 and 1.")
+        used = self._tallies[self.budget.neighbours].delta
+        delta = used + delta_part * (self.open_budget.delta - used)
+        prices = {r: epsilon_of(total, delta=delta, neighbours=r) for r, total in self._tallies.items()}
+        if self.budget.is_private and prices[self.budget.neighbours] >= self.open_budget.epsilon:
+            raise BudgetError(
+                f"what was released so far costs epsilon={prices[self.budget.neighbours]:.6g} by itself, which leaves "
+                f"nothing of {self.open_budget.epsilon:g} for what follows; declare domains in the schema instead of "
+                "having them found, or give a larger budget."
+            )
+        self._sealed.append(Sealed(epsilon=prices, delta=delta, num_entries=len(self._entries)))
+        self._tallies = {relation: Tally() for relation in Neighbours}
+
+    @property
+    def sealed(self) -> tuple[Sealed, ...]:
+        """The parts that were sealed, in their order."""
+        return tuple(self._sealed)
+
+    @property
+    def open_budget(self) -> Budget:
+        """What is left for the part that is not sealed: all of the budget, if nothing is."""
+        if not self._sealed or not self.budget.is_private:
+            return self.budget
+        own = self.budget.neighbours
+        return Budget(
+            epsilon=self.budget.epsilon - sum(part.epsilon[own] for part in self._sealed),
+            delta=self.budget.delta - sum(part.delta for part in self._sealed),
+            neighbours=own,
+        )
+
+    @property
+    def open_entries(self) -> tuple[Entry, ...]:
+        """The entries that are not sealed."""
+        return tuple(self._entries[self._sealed[-1].num_entries if self._sealed else 0 :])
+
     def spent(self, neighbours: Neighbours | None = None) -> float:
         """Return the epsilon spent so far at the budget's delta, by default under the run's relation."""
         relation = neighbours or self.budget.neighbours
-        return epsilon_of(self._tallies[relation], delta=self.budget.delta, neighbours=relation)
+        sealed = sum(part.epsilon[relation] for part in self._sealed)
+        return sealed + epsilon_of(self._tallies[relation], delta=self.open_budget.delta, neighbours=relation)
 
     def gaussian_left(self) -> float:
         """Return how much mu² is left for Gaussian releases; inf if epsilon is inf.
@@ -108,11 +171,11 @@ class Ledger:
             )
         if not self.budget.is_private:
             return math.inf
-        return max(0.0, gaussian_mu(self.budget, reserved_delta=total.delta) ** 2 - total.gaussian)
+        return max(0.0, gaussian_mu(self.open_budget, reserved_delta=total.delta) ** 2 - total.gaussian)
 
     def delta_left(self) -> float:
         """Return how much of delta the delta events have not spent."""
-        return self.budget.delta - self._tallies[self.budget.neighbours].delta
+        return self.open_budget.delta - self._tallies[self.budget.neighbours].delta
 
     def to_rows(self) -> list[dict[str, object]]:
         """Return one flat row for each entry, for a table or a file."""
@@ -131,6 +194,7 @@ class Ledger:
             },
             "mark": self.mark,
             "spent_epsilon": {relation.value: _finite(self.spent(relation)) for relation in Neighbours},
+            "sealed": [part.to_dict() for part in self._sealed],
             "entries": self.to_rows(),
         }
 
