@@ -11,8 +11,8 @@ import pytest
 
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy import Budget, Gate, Neighbours, PoissonGaussianEvent, PrivacyUnit, SeededNoise, epsilon
-from kamino.privacy.mechanisms.gradients import DescentPlan, clipped_sum
-from kamino.privacy.mechanisms.poisson import Draws, sample_rows
+from kamino.privacy.mechanisms.gradients import DescentPlan, clipped_sum, run_descent
+from kamino.privacy.mechanisms.poisson import Draws, sample_rows, sample_rows_by_value
 from kamino.privacy.replay import Recorder, replay
 
 pytest.importorskip("jax", reason="the neural extra is not installed")
@@ -63,6 +63,10 @@ def without_last(rows: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     return tuple(each[:-1] for each in rows)
 
 
+def without_row(rows: tuple[np.ndarray, ...], place: int) -> tuple[np.ndarray, ...]:
+    return tuple(np.delete(each, place, axis=0) for each in rows)
+
+
 def with_other_row(rows: tuple[np.ndarray, ...], place: int) -> tuple[np.ndarray, ...]:
     changed = tuple(each.copy() for each in rows)
     for each in changed:
@@ -81,6 +85,31 @@ def test_rows_are_sampled_at_the_rate() -> None:
     both = np.mean([{3, 4} <= set(each.tolist()) for each in samples])
     assert abs(both - 0.01) < 6 * math.sqrt(0.01 / 2_000)
     assert all(len(np.unique(each)) == len(each) for each in samples)
+
+
+def test_rows_are_sampled_by_value_at_the_rate() -> None:
+    # As above. Half of the rows are equal, and still have coins of their own.
+    values = (np.minimum(np.arange(50), 25)[:, None], np.zeros(50, np.float32))
+    samples = sample_rows_by_value(Draws(b"a" * 32), 2_000, values, 0.1)
+    counts = np.bincount(np.concatenate(samples), minlength=50)
+    assert np.all(np.abs(counts - 200) < 6 * 13.5)
+    assert abs(np.var([len(each) for each in samples]) - 4.5) < 1.0
+    assert len(sample_rows_by_value(Draws(b""), 1, values, 1.0)[0]) == 50
+
+
+def test_coins_by_value_do_not_depend_on_other_rows() -> None:
+    values = (np.array([5, 3, 5, 8, 3, 5]),)
+    fewer, other = (np.array([5, 5, 8, 3, 5]),), (np.array([5, 3, 9, 8, 3, 5]),)
+    chosen = [
+        [sorted(rows[0][each].tolist()) for each in sample_rows_by_value(Draws(b"s" * 32), 400, rows, 0.4)]
+        for rows in (values, fewer, other)
+    ]
+    # Of equal rows, the one with the highest number is the one that is gone.
+    for whole, short, changed in zip(*chosen, strict=True):
+        assert [v for v in short if v != 3] == [v for v in whole if v != 3]
+        assert 0 <= whole.count(3) - short.count(3) <= 1
+        assert [v for v in changed if v in (3, 8)] == [v for v in whole if v in (3, 8)]
+        assert 0 <= whole.count(5) - changed.count(5) <= 1
 
 
 def test_every_row_is_sampled_at_rate_1() -> None:
@@ -150,7 +179,9 @@ def test_compiled_loop_equals_single_steps() -> None:
     plan = replace(PLAN, steps=140)
     rows = make_rows()
     budget = Budget(epsilon=200.0, delta=1e-6)
-    compiled = Gate(budget, noise=SeededNoise(1)).release_descent(rows, Line(), plan)
+    coins = SeededNoise(1).coins()
+    samples = sample_rows_by_value(Draws(coins), 140, rows, plan.sampling_rate)
+    compiled = run_descent(rows, Line(), plan, coins, noisy=True, samples=samples)
     single = Gate(budget, noise=SeededNoise(1), tape=Recorder()).release_descent(rows, Line(), plan)
     assert np.allclose(compiled, single, rtol=1e-4, atol=1e-4)
     assert not np.allclose(compiled, 0)
@@ -179,9 +210,11 @@ def run(rows: Any, gate: Gate) -> np.ndarray:
 
 def test_replay_passes_for_a_descent() -> None:
     rows = make_rows()
-    report = replay(run, rows, without_last(rows), budget=BUDGET)
-    assert report.problems == ()
-    assert report.num_releases == 13
+    for neighbour in (without_last(rows), without_row(rows, 0), without_row(rows, 50)):
+        report = replay(run, rows, neighbour, budget=BUDGET)
+        assert report.problems == ()
+        assert report.num_releases == 13
+    assert replay(run, without_row(rows, 50), rows, budget=BUDGET).problems == ()
     other = Budget(epsilon=20.0, delta=1e-6, neighbours=Neighbours.REPLACE)
     assert replay(run, rows, with_other_row(rows, 4), budget=other).problems == ()
 

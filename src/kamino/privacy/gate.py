@@ -25,7 +25,7 @@ from kamino.errors import PrivacyError
 from kamino.privacy.budget import Budget
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
-from kamino.privacy.mechanisms import bounds, categories, counts, gradients, vectors
+from kamino.privacy.mechanisms import bounds, categories, counts, gradients, samples, vectors
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.privacy.tape import LiveTape, S, T, Tape
@@ -202,6 +202,17 @@ class Gate:
         It costs `plan.steps` sampled Gaussian events, charged before the first step. Needs jax.
         """
         return gradients.release_descent(self, rows, descent, plan)
+
+    def release_sample(
+        self, rows: NDArray[np.int64], measure: samples.Measure, plan: samples.SamplePlan
+    ) -> NDArray[np.int64]:
+        """Release what `measure` says of a small random sample of the rows, a line for each, with Gaussian noise.
+
+        `rows` are codes, one line a row. `measure` is given the places of the sampled rows, and returns a matrix of
+        whole numbers with a line for each. The result has `plan.sample_rows` lines, in random order. It costs one
+        sampled Gaussian event.
+        """
+        return samples.release_sample(self, rows, measure, plan)
 
     def sensitivity(self, row: float | Sensitivity) -> Sensitivity:
         """Return the sensitivity to one privacy unit, from that to one row."""

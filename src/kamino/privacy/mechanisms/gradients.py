@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from kamino.errors import PrivacyError
 from kamino.privacy.events import PoissonGaussianEvent
 from kamino.privacy.ledger import Entry
-from kamino.privacy.mechanisms.poisson import Draws, sample_rows
+from kamino.privacy.mechanisms.poisson import Draws, sample_rows, sample_rows_by_value
 from kamino.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _CHUNK = 128
 _PADDING = 8
 _MOST_BITS = 20
 Rows = tuple[NDArray[Any], ...]
+Samples = Sequence[NDArray[np.int64]]
 
 
 class Descent(Protocol):
@@ -116,8 +117,12 @@ def open_descent(gate: Gate, plan: DescentPlan) -> bytes:
     return gate.play(coin_entry, truth=lambda: None, answer=lambda _: gate.noise.coins())
 
 
-def run_descent(rows: Rows, descent: Descent, plan: DescentPlan, coins: bytes, *, noisy: bool) -> Any:
+def run_descent(
+    rows: Rows, descent: Descent, plan: DescentPlan, coins: bytes, *, noisy: bool, samples: Samples | None = None
+) -> Any:
     """Run a descent that was charged: a function of its arguments, so that another process can do it.
+
+    `samples` are the sampled rows of each step, if they were drawn elsewhere with the same coins.
 
     Guarantees:
         The compiled loop does what single steps do. [test_compiled_loop_equals_single_steps]
@@ -130,9 +135,13 @@ def run_descent(rows: Rows, descent: Descent, plan: DescentPlan, coins: bytes, *
     loop = jax.jit(partial(_loop, descent, plan))
     state = descent.start()
     for first in range(0, plan.steps, chunk):
-        samples = sample_rows(draws, range(first, first + chunk), num_rows, plan.sampling_rate, plan.batch_size)
-        index, present = _padded(samples, plan)
-        noise = _noise(draws, range(first, first + chunk), plan, noisy=noisy)
+        steps = range(first, first + chunk)
+        if samples is None:
+            chosen = sample_rows(draws, steps, num_rows, plan.sampling_rate, plan.batch_size)
+        else:
+            chosen = [samples[min(step, plan.steps - 1)] for step in steps]
+        index, present = _padded(chosen, plan)
+        noise = _noise(draws, steps, plan, noisy=noisy)
         active = np.arange(first, first + chunk) < plan.steps
         state = loop(state, arrays, (index, present, noise, active))
     return state
@@ -182,12 +191,13 @@ def _value(steps: Any, plan: DescentPlan) -> Any:
 def _recorded_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPlan, coins: bytes) -> Any:
     """Run a descent step by step, each through the tape, so that it can be recorded and played back.
 
-    The coins of a row follow from its place in the table: on a neighbour, rows before the changed one keep theirs.
+    The coins of a row follow from its values here, not from its place in the table: on a neighbour, all rows but the
+    changed one keep theirs. Which rows a step samples is the one thing that differs from a run without a tape.
     """
     import jax
 
     draws = Draws(coins)
-    arrays, num_rows = _on_device(rows)
+    arrays, _ = _on_device(rows)
     total_of = jax.jit(
         lambda point, own, index, present: clipped_sum(
             descent, plan, point, jax.tree.map(lambda each: each[index], own), present
@@ -196,11 +206,9 @@ def _recorded_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPla
     advance = jax.jit(lambda current, steps: descent.advance(current, _value(steps, plan)))
     state = descent.start()
     entry = _entry(gate, plan, (), kind="gradient step")
-    for number in range(plan.steps):
-        step = range(number, number + 1)
-        samples = sample_rows(draws, step, num_rows, plan.sampling_rate, plan.batch_size)
-        index, present = (each[0] for each in _padded(samples, plan))
-        noise = _noise(draws, step, plan, noisy=gate.budget.is_private)[0]
+    for number, sample in enumerate(sample_rows_by_value(draws, plan.steps, rows, plan.sampling_rate)):
+        index, present = (each[0] for each in _padded([sample], plan))
+        noise = _noise(draws, range(number, number + 1), plan, noisy=gate.budget.is_private)[0]
         truth: Callable[[], NDArray[np.int64]] = partial(
             _as_int64, total_of, descent.parameters(state), arrays, index, present
         )
