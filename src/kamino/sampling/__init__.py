@@ -2,8 +2,9 @@
 
 from kamino.sampling.modes import Sampling
 from kamino.sampling.ordering import random_order
+from kamino.sampling.paper_order import paper_sequence
 from kamino.sampling.plan import SamplingPlan, Step, StepKind
 from kamino.sampling.planner import build_plan
 from kamino.sampling.sampler import draw_table
 
-__all__ = ["Sampling", "SamplingPlan", "Step", "StepKind", "build_plan", "draw_table", "random_order"]
+__all__ = ["Sampling", "SamplingPlan", "Step", "StepKind", "build_plan", "draw_table", "paper_sequence", "random_order"]

@@ -81,6 +81,16 @@ class Choices:
         result[live] = self.starts[run] + np.minimum(offset, self.width[run] - 1)
         return result
 
+    def codes(self) -> IntArray:
+        """Return all codes that some row may take, ascending; for domains that are not too wide to list."""
+        inside = np.arange(int(self.width.sum())) - np.repeat(np.cumsum(self.width) - self.width, self.width)
+        return np.asarray(np.repeat(self.starts, self.width) + inside)
+
+    def of_rows(self, rows: IntArray) -> Choices:
+        """Return the choices of these rows alone, in this order."""
+        used, context = np.unique(self.context[rows], return_inverse=True)
+        return replace(self, context=context.astype(np.int64), log_weight=self.log_weight[used])
+
     def bins_of(self, codes: IntArray) -> tuple[IntArray, IntArray]:
         """Return the bin and the run of each code; -1 where the code is not allowed."""
         run = np.searchsorted(self.starts, codes, side="right") - 1
@@ -104,7 +114,7 @@ class Choices:
         if self.is_exact and np.array_equal(self.label, np.arange(self.log_weight.shape[1])):
             return self
         run = np.repeat(np.arange(len(self.starts)), self.width)
-        codes = self.starts[run] + (np.arange(len(run)) - np.repeat(np.cumsum(self.width) - self.width, self.width))
+        codes = self.codes()
         null = None
         if self.null_bin is not None:
             null = int(np.flatnonzero(self.label[run] == self.null_bin)[0])

@@ -48,16 +48,24 @@ def decide_step(attribute: str, earlier: frozenset[str], rules: Rules) -> tuple[
     if pairs:
         # A joint draw for hard constraints takes no prices; the row-by-row step does, where they are given.
         pairs = (*pairs, *(c for c in soft if c.strength.weight is not None and not c.is_unary))
-        untreated, soft = len([c for c in soft if c not in pairs]), ()
+        unweighed, soft = tuple(c for c in soft if c not in pairs), ()
     else:
-        untreated = 0
+        unweighed = ()
     kind, cost, reason = _kind_of(attribute, pairs, rules)
     if soft:
         kind, reason = StepKind.INDEXED, f"{_count(len(soft), 'soft constraint')} weighed here: rows drawn in blocks"
     elif kind is StepKind.FREE and checks:
         kind, reason = StepKind.MASK, f"values restricted by {_count(len(checks), 'check')} on single rows"
-    step = Step(attribute=attribute, kind=kind, constraints=pairs, checks=checks, soft=soft, reason=reason)
-    return step, cost + _UNTREATED_COST * untreated
+    step = Step(
+        attribute=attribute,
+        kind=kind,
+        constraints=pairs,
+        checks=checks,
+        soft=soft,
+        unweighed=unweighed,
+        reason=reason,
+    )
+    return step, cost + _UNTREATED_COST * len(unweighed)
 
 
 def _kind_of(attribute: str, pairs: Sequence[DenialConstraint], rules: Rules) -> tuple[StepKind, float, str]:

@@ -29,7 +29,8 @@ class Step:
     """One column: how it is drawn, which constraints that enforces, and why so. Every field may be published.
 
     `constraints` holds those on pairs of rows and `checks` those on single rows. `soft` are those that are weighed here
-    once they have a weight, and that may be violated.
+    once they have a weight, and that may be violated. `unweighed` are others that end here: the joint draw for the hard
+    constraints cannot weigh them, but drawing row by row can.
     """
 
     attribute: str
@@ -37,6 +38,7 @@ class Step:
     constraints: tuple[DenialConstraint, ...] = ()
     checks: tuple[DenialConstraint, ...] = ()
     soft: tuple[DenialConstraint, ...] = ()
+    unweighed: tuple[DenialConstraint, ...] = ()
     reason: str = ""
 
     @property

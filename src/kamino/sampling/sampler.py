@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from kamino.constraints import DenialConstraint
-from kamino.constraints.tree import Kind
 from kamino.errors import SamplingError
 from kamino.model.protocol import IntArray, TupleModel
 from kamino.sampling.choices import make_choices
@@ -16,6 +15,7 @@ from kamino.sampling.comparing import Judge
 from kamino.sampling.donors import find_donors
 from kamino.sampling.modes import Sampling
 from kamino.sampling.plan import SamplingPlan, Step, StepKind
+from kamino.sampling.prices import Weights, price_of
 from kamino.sampling.repair import repair
 from kamino.sampling.steps.blocks import draw_blocks
 from kamino.sampling.steps.chain import draw_chain
@@ -24,15 +24,17 @@ from kamino.sampling.steps.indexed import draw_indexed
 from kamino.sampling.steps.lookup import draw_lookup
 from kamino.sampling.steps.ownership import draw_ownership
 from kamino.sampling.steps.rejecting import draw_rejecting
+from kamino.sampling.steps.row_by_row import draw_row_by_row
 from kamino.sampling.steps.task import DEAD, DrawColumn, OnSweep, Task
 from kamino.sampling.steps.unique import draw_unique
 from kamino.schema import Codec
 
 Progress: TypeAlias = Callable[[Step, int, int], None]
-Weights: TypeAlias = Mapping[DenialConstraint, float]
 
 # How often each row is drawn again where soft constraints have a weight.
 SWEEPS = 4
+# How many values of a wide domain are weighed for a row, where rows are drawn one by one; the paper names no number.
+CANDIDATES = 10
 
 DRAWERS: Mapping[StepKind, DrawColumn] = {
     StepKind.FREE: draw_free,
@@ -56,6 +58,7 @@ def draw_table(
     weights: Weights | None = None,
     targets: Weights | None = None,
     sweeps: int = SWEEPS,
+    candidates: int = CANDIDATES,
     progress: Progress | None = None,
     on_sweep: OnSweep | None = None,
 ) -> dict[str, IntArray]:
@@ -67,10 +70,12 @@ def draw_table(
         codec: the public domains.
         num_rows: how many rows.
         rng: the source of randomness.
-        sampling: other ways to treat constraints, to compare with; only the default promises anything.
+        sampling: other ways to treat constraints; see `Sampling` for what they promise.
         weights: of the soft constraints (see `price_of`); one without a weight is not heeded.
         targets: violation rates to steer the weights to while drawing, where they are known.
-        sweeps: how often each row is drawn again where a soft constraint has a weight.
+        sweeps: how often each row is drawn again where a soft constraint has a weight; row by row, where any
+            constraint on pairs ends (the paper's m is `sweeps * num_rows`, and 0 in its experiments).
+        candidates: how many values of a wide ordered domain are weighed for a row (the paper's d), row by row.
         progress: called before each step with the step, its place and the number of steps.
         on_sweep: called after each sweep with the attribute, the number of sweeps done, and the violation rates then.
 
@@ -80,57 +85,54 @@ def draw_table(
     Guarantees:
         With the default, no hard constraint is violated, and there are as many rows as asked.
         [test_random_constraints_hold]
+        The same holds row by row.  [test_row_by_row_breaks_no_hard_constraint]
         Without weights, soft constraints change nothing.  [test_weight_zero_changes_nothing]
     """
-    if num_rows < 0:
-        raise SamplingError(f"found {num_rows} rows to draw; expected zero or more.")
+    _refuse_senseless(num_rows=num_rows, candidates=candidates, sweeps=sweeps)
     if num_rows == 0:
         return {name: np.zeros(0, dtype=np.int64) for name in plan.sequence}
     judge = Judge(codec)
     table: dict[str, IntArray] = {}
+    task_of = partial(
+        Task,
+        judge=judge,
+        columns=table,
+        num_rows=num_rows,
+        rng=rng,
+        references=plan.references,
+        targets=targets or {},
+        sweeps=sweeps,
+        candidates=candidates,
+        on_sweep=on_sweep,
+    )
     for place, step in enumerate(plan.steps):
         if progress is not None:
             progress(step, place, len(plan.steps))
         conditional = model.conditional(step.attribute, table, num_rows)
-        checks = step.checks if sampling is Sampling.CONSTRAINT_AWARE else ()
-        task = Task(
-            step=step,
-            choices=make_choices(conditional, judge, checks, table),
-            judge=judge,
-            columns=table,
-            num_rows=num_rows,
-            rng=rng,
-            references=plan.references,
-            penalties={c: price_of(c, weights or {}, num_rows) for c in step.soft},
-            targets=targets or {},
-            sweeps=sweeps,
-            on_sweep=on_sweep,
-        )
-        nothing = np.full(num_rows, DEAD, dtype=np.int64)
-        codes = _drawer(task, sampling)(task) if len(task.choices.starts) else nothing
-        if sampling is Sampling.CONSTRAINT_AWARE:
-            codes = np.where(breaks_checks(task, codes), DEAD, codes)
-            codes = _revive(task, table, codes)
-        table[step.attribute] = codes
-    if sampling is not Sampling.CONSTRAINT_AWARE:
-        return table
-    return repair(judge, table, plan.hard, num_rows, rng)
+        checks = step.checks if sampling.keeps_hard_constraints else ()
+        choices = make_choices(conditional, judge, checks, table)
+        prices = {c: price_of(c, weights or {}, num_rows) for c in (*step.soft, *step.unweighed)}
+        table[step.attribute] = _draw_column(task_of(step=step, choices=choices, penalties=prices), table, sampling)
+    return repair(judge, table, plan.hard, num_rows, rng) if sampling.keeps_hard_constraints else table
 
 
-def price_of(constraint: DenialConstraint, weights: Weights, num_rows: int) -> float:
-    """Return what one violation costs in a table of `num_rows` rows.
+def _refuse_senseless(*, num_rows: int, candidates: int, sweeps: int) -> None:
+    if num_rows < 0:
+        raise SamplingError(f"found {num_rows} rows to draw; expected zero or more.")
+    if candidates < 1:
+        raise SamplingError(f"found {candidates} candidates for a row; expected one or more.")
+    if sweeps < 0:
+        raise SamplingError(f"found {sweeps} sweeps; expected zero or more.")
 
-    A weight that stands in the constraint is that price, as in the paper: exp(-w |V|). A weight that was found is for
-    the number of violating pairs over the number of rows: exp(-w |V| / n). A row's partners among n rows grow with n,
-    so their share of the rows does not: the same weight gives the same rate at any size.
 
-    Guarantees:
-        A weight found on a few rows holds for many.  [test_weights_do_not_depend_on_size]
-    """
-    if constraint.strength.kind is Kind.WEIGHTED:
-        return constraint.strength.weight or 0.0
-    weight = weights.get(constraint, 0.0)
-    return weight if constraint.is_unary else weight / num_rows
+def _draw_column(task: Task, table: dict[str, IntArray], sampling: Sampling) -> IntArray:
+    """Draw one column; where the hard constraints are promised, rows without a value become copies of others."""
+    nothing = np.full(task.num_rows, DEAD, dtype=np.int64)
+    codes = _drawer(task, sampling)(task) if len(task.choices.starts) else nothing
+    if not sampling.keeps_hard_constraints:
+        return codes
+    codes = np.where(breaks_checks(task, codes), DEAD, codes)
+    return _revive(task, table, codes)
 
 
 def _drawer(task: Task, sampling: Sampling) -> DrawColumn:
@@ -144,8 +146,19 @@ def _drawer(task: Task, sampling: Sampling) -> DrawColumn:
             return draw_blocks if any(price > 0 for price in task.penalties.values()) else draw_free
         case Sampling.CONSTRAINT_AWARE:
             return DRAWERS[step.kind]
+        case Sampling.ROW_BY_ROW if _is_mapped(task):
+            return DRAWERS[step.kind]
+        case Sampling.ROW_BY_ROW:
+            active = step.constraints or any(price > 0 for price in task.penalties.values())
+            return draw_row_by_row if active else draw_free
         case _:
             assert_never(sampling)
+
+
+def _is_mapped(task: Task) -> bool:
+    """Whether a public map speaks of the column: it is to be followed, not weighed."""
+    here = {*task.columns, task.step.attribute}
+    return any(task.step.attribute in (*left, right) and here >= {*left, right} for left, right in task.references)
 
 
 def _revive(task: Task, table: dict[str, IntArray], codes: IntArray) -> IntArray:

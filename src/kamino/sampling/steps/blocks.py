@@ -27,7 +27,7 @@ _BLOCKS = 64
 _LARGE_BLOCKS = 24
 # Up to this many codes are weighed one by one; where no constraint asks for an order, counting them is cheap.
 _LISTED = 64
-_LISTED_UNORDERED = 256
+LISTED_UNORDERED = 256
 _DRAWN = 12
 # A price moves by this power of how far its rate is off, and by no more than this factor, after each sweep.
 _GAIN = 0.25
@@ -63,7 +63,7 @@ class _Drawing:
         self._task = task
         self._price = {c: price for c, price in task.penalties.items() if price > 0}
         ordered = any(isinstance(p, Comparison) and p.op.is_order for c in self._price for p in c.predicates)
-        few = int(task.choices.width.sum()) <= (_LISTED if ordered else _LISTED_UNORDERED)
+        few = int(task.choices.width.sum()) <= (_LISTED if ordered else LISTED_UNORDERED)
         self._choices = task.choices.by_code() if few else task.choices
         listed = np.sort(self._choices.starts) if few else None
         self._listed = listed

@@ -28,6 +28,7 @@ class Task:
 
     `penalties` are the prices of one violation of each of the step's soft constraints, `targets` the rates to steer
     them to, `sweeps` how often each row is drawn again where any is above zero; `on_sweep` is told how the rates move.
+    `candidates` is how many values of a wide domain are weighed for a row, where rows are drawn one by one.
     """
 
     step: Step
@@ -41,6 +42,7 @@ class Task:
     targets: Mapping[DenialConstraint, float] = field(default_factory=dict)
     sweeps: int = 0
     on_sweep: OnSweep | None = None
+    candidates: int = 10
 
     def present(self, names: frozenset[str]) -> Mask:
         """Tell which rows have a value in all these earlier columns."""

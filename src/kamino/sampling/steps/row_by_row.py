@@ -1,0 +1,198 @@
+"""Row by row: the paper's Algorithm 3. Each row in turn sees the rows before it; then cells are drawn again.
+
+A candidate v of row i has the weight p(v | c_i) * exp(-sum of w * violations), where violations are counted with the
+rows before row i, in either direction, and a hard constraint's w is infinite. Where the codes are few or have no order,
+a row weighs all of them. Elsewhere it weighs d draws from p: draws stand for p, so the violations alone decide among
+them. Where a row draws again, it sees all other rows, and its present value is one of the candidates, so that drawing
+again keeps the law.
+
+Where no draw is clean, values that are already there are tried, weighed by p; a row for which these fail, too, tries
+again once the others are settled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kamino.constraints import DenialConstraint
+from kamino.model.protocol import FloatArray, IntArray
+from kamino.sampling.block import Block
+from kamino.sampling.comparing import Mask
+from kamino.sampling.partners import count_all, make_partners
+from kamino.sampling.spare import neighbouring_codes, new_codes
+from kamino.sampling.steps.free import breaks_checks
+from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.tally import Tally, is_hashed, make_tally
+
+# Up to this many codes are weighed one by one: of an ordered domain; of others; of those with quick counts.
+_MOST_ORDERED = 256
+_MOST_UNORDERED = 512
+_MOST_HASHED = 1 << 16
+# Rows are settled in blocks, for speed alone: what a row sees does not depend on them. Values to fall back on are found
+# once for a block, so blocks that may need them are smaller.
+_BLOCK = 256
+_LISTED_BLOCK = 1024
+_BLOCK_CELLS = 1 << 22
+_RETRIES = 8
+
+
+def draw_row_by_row(task: Task) -> IntArray:
+    """Draw rows in the order in which they stand, then `task.sweeps` times as many cells again, in random order.
+
+    Guarantees:
+        Without sweeps, rows follow p * exp(-sum of w * violations with those before).  [test_rows_follow_algorithm_3]
+        Sweeps keep the law p * exp(-sum of w * violations).  [test_sweeps_keep_the_law]
+        Rows that are not dead break no hard constraint of the step.  [test_row_by_row_breaks_no_hard_constraint]
+    """
+    drawing = _Drawing(task)
+    drawing.settle_all(np.arange(task.num_rows, dtype=np.int64))
+    drawing.try_again()
+    for number in range(task.sweeps + 1):
+        if number:
+            drawing.settle_all(task.rng.permutation(task.num_rows))
+        if task.on_sweep is not None:
+            task.on_sweep(task.step.attribute, number, drawing.rates())
+    return drawing.codes
+
+
+class _Drawing:
+    """The column as far as it is drawn, with a tally of each constraint over it."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        step = task.step
+        self._hard = [c for c in step.constraints if c.is_hard]
+        weighted = {c: c.strength.weight or 0.0 for c in step.constraints if not c.is_hard}
+        self._prices = {c: price for c, price in (weighted | dict(task.penalties)).items() if price > 0}
+        self.codes: IntArray = np.full(task.num_rows, DEAD, dtype=np.int64)
+        self._listed = self._list_codes()
+        self._spots = task.choices.bins_of(self._listed) if self._listed is not None else None
+        self._density = task.choices.log_density()
+        self._tallies: list[tuple[Tally, float | None]] = [(self._tally(c), None) for c in self._hard]
+        self._tallies += [(self._tally(c), price) for c, price in self._prices.items()]
+
+    def settle_all(self, rows: IntArray, *, last_resort: bool = False) -> None:
+        """Draw each of these rows given all others that are settled, one after the other."""
+        size = _BLOCK if self._listed is None else min(_LISTED_BLOCK, max(16, _BLOCK_CELLS // len(self._listed)))
+        for start in range(0, len(rows), size):
+            self._settle_block(rows[start : start + size], last_resort)
+
+    def try_again(self) -> None:
+        """Draw rows without a value again as long as that helps; where all codes were weighed, it cannot."""
+        dead = np.flatnonzero(self.codes == DEAD)
+        for _ in range(_RETRIES if self._listed is None else 0):
+            if len(dead) == 0:
+                return
+            self.settle_all(dead, last_resort=True)
+            left = np.flatnonzero(self.codes == DEAD)
+            if len(left) == len(dead):
+                return
+            dead = left
+
+    def rates(self) -> dict[DenialConstraint, float]:
+        """The violation rate of each constraint with a price so far."""
+        task = self._task
+        return count_all(
+            {c: make_partners(c, task.judge, task.step.attribute, task.columns, None) for c in self._prices},
+            self.codes,
+        )
+
+    def _tally(self, constraint: DenialConstraint) -> Tally:
+        task = self._task
+        return make_tally(constraint, task.judge, task.step.attribute, task.columns, task.num_rows, self._listed)
+
+    def _list_codes(self) -> IntArray | None:
+        task = self._task
+        most = _MOST_HASHED if all(map(is_hashed, (*self._hard, *self._prices))) else _MOST_UNORDERED
+        if task.judge.codec[task.step.attribute].ordered:
+            most = _MOST_ORDERED
+        return task.choices.codes() if int(task.choices.width.sum()) <= most else None
+
+    def _settle_block(self, rows: IntArray, last_resort: bool) -> None:
+        old = self.codes[rows]
+        self.codes[rows] = DEAD
+        candidates, parts = self._candidates(rows, old, last_resort)
+        block = Block(rows=rows, candidates=candidates, listed=self._listed is not None, outside=self.codes, inside=old)
+        for tally, _ in self._tallies:
+            tally.begin(block)
+        points = self._task.rng.random(len(rows))
+        new = old.copy()
+        for place, before in enumerate(old.tolist()):
+            if before != DEAD:
+                self._change(place, before, -1)
+            chosen = self._choose(place, candidates[place], parts, float(points[place]))
+            new[place] = before if chosen == DEAD else chosen
+            if new[place] != DEAD:
+                self._change(place, int(new[place]), 1)
+        self.codes[rows] = new
+
+    def _change(self, place: int, code: int, count: int) -> None:
+        for tally, _ in self._tallies:
+            tally.change(place, code, count)
+
+    def _choose(self, place: int, candidates: IntArray, parts: list[FloatArray], point: float) -> int:
+        """Draw a clean candidate of the first part that has one."""
+        clean: Mask | None = None
+        penalty: FloatArray | None = None
+        for tally, price in self._tallies:
+            found = tally.count(place)
+            if price is None:
+                clean = found == 0 if clean is None else clean & (found == 0)
+            else:
+                penalty = np.asarray(price * found + (0.0 if penalty is None else penalty))
+        start = 0
+        for part in parts:
+            weight = part[place]
+            mine = slice(start, start + len(weight))
+            start += len(weight)
+            if penalty is not None:
+                weight = _exponential(weight - penalty[mine], None if clean is None else clean[mine])
+            elif clean is not None:
+                weight = weight * clean[mine]
+            total = np.cumsum(weight)
+            if len(total) and total[-1] > 0:
+                chosen = int(np.searchsorted(total, point * total[-1], side="right"))
+                chosen = chosen if chosen < len(total) else int(np.flatnonzero(weight)[-1])
+                return int(candidates[mine][chosen])
+        return DEAD
+
+    def _candidates(self, rows: IntArray, old: IntArray, last_resort: bool) -> tuple[IntArray, list[FloatArray]]:
+        """Codes to weigh, a line for each row, in one part or in two of which the second is for want of the first.
+
+        A part holds the weights of its codes, or their logarithms where there are prices.
+        """
+        task = self._task
+        if self._listed is not None:
+            assert self._spots is not None
+            bins, run = self._spots
+            candidates = np.broadcast_to(self._listed, (len(rows), len(self._listed)))
+            lines = task.choices.of_rows(rows)
+            return candidates, [
+                self._part(rows, candidates, (lines.log_weight[:, bins] + self._density[run])[lines.context])
+            ]
+        drawn = task.choices.of_rows(np.repeat(rows, task.candidates)).draw(task.rng, independent=True)
+        first = np.concatenate([drawn.reshape(len(rows), task.candidates), old[:, None]], axis=1)
+        parts = [self._part(rows, first, np.where(first == DEAD, -np.inf, 0.0))]
+        if np.all(old != DEAD):
+            return first, parts
+        spare = [neighbouring_codes(task, self._hard, rows, self.codes)]
+        spare += [new_codes(task, self._hard, rows, self.codes)] if last_resort else []
+        second = np.concatenate(spare, axis=1)
+        log = np.where(second == DEAD, -np.inf, task.choices.log_of(np.maximum(second, 0), rows[:, None]))
+        return np.concatenate([first, second], axis=1), [*parts, self._part(rows, second, log)]
+
+    def _part(self, rows: IntArray, codes: IntArray, log: FloatArray) -> FloatArray:
+        if self._task.choices.residual:
+            log = np.where(breaks_checks(self._task, codes, rows), -np.inf, log)
+        if self._prices:
+            return log
+        top = log.max(axis=1, keepdims=True, initial=-np.inf)
+        return np.asarray(np.exp(log - np.where(np.isfinite(top), top, 0.0)))
+
+
+def _exponential(log: FloatArray, clean: Mask | None) -> FloatArray:
+    """Return weights from their logarithms, those that are not clean being zero, scaled so that none overflows."""
+    if clean is not None:
+        log = np.where(clean, log, -np.inf)
+    top = log.max(initial=-np.inf)
+    return np.asarray(np.exp(log - top)) if np.isfinite(top) else np.zeros(len(log))
