@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kamino.engine import MemoryMeasurer
-from kamino.model import ModelAttribute, TupleModel, fit_marginal
-from kamino.privacy import Budget, Gate
+from kamino.errors import ModelError
+from kamino.model import ModelAttribute, SavedModel, TupleModel, fit_marginal, load_model
+from kamino.model.neural import NeuralSettings, Parameters, fit_neural
+from kamino.privacy import Budget, Gate, SeededNoise
 from kamino.schema import CodedTable
 
 ATTRIBUTES = (
@@ -28,18 +34,33 @@ def private_codes() -> CodedTable:
     return CodedTable(columns={"a": a, "b": b, "c": c}, num_rows=3_000)
 
 
-def marginal_model(sequence: tuple[str, ...]) -> TupleModel:
+def marginal_model(sequence: tuple[str, ...]) -> SavedModel:
     gate = Gate(Budget(epsilon=math.inf, delta=1e-6))
     measurer = MemoryMeasurer(private_codes(), {each.name: each.size for each in ATTRIBUTES}, gate)
     return fit_marginal(measurer, ATTRIBUTES, noise_multiplier=0.0, sequence=sequence)
 
 
-BACKENDS: dict[str, Callable[[tuple[str, ...]], TupleModel]] = {"marginal": marginal_model}
+def neural_model(sequence: tuple[str, ...]) -> SavedModel:
+    gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(0))
+    parameters = Parameters(
+        num_rows=3_000,
+        num_models=1,
+        num_histograms=1,
+        batch_size=64,
+        steps=500,
+        gradient_noise=0.0,
+        histogram_noise=0.0,
+    )
+    settings = NeuralSettings(dim=8, hidden=4, parameters=parameters)
+    return fit_neural(private_codes(), ATTRIBUTES, gate, sequence=sequence, settings=settings)
+
+
+BACKENDS: dict[str, Callable[[tuple[str, ...]], SavedModel]] = {"marginal": marginal_model, "neural": neural_model}
 SEQUENCES = [("a", "b", "c"), ("c", "b", "a")]
 
 
 @pytest.fixture(params=[(name, sequence) for name in BACKENDS for sequence in SEQUENCES], ids=str, scope="module")
-def model(request: pytest.FixtureRequest) -> TupleModel:
+def model(request: pytest.FixtureRequest) -> SavedModel:
     name, sequence = request.param
     return BACKENDS[name](sequence)
 
@@ -86,3 +107,46 @@ def test_samples_follow_the_generator(model: TupleModel) -> None:
     first, second = (model.sample(50, np.random.default_rng(9)) for _ in range(2))
     assert all(np.array_equal(first[name], second[name]) for name in model.sequence)
     assert all(len(column) == 0 for column in model.sample(0, np.random.default_rng(0)).values())
+
+
+def test_equal_contexts_are_one(model: SavedModel) -> None:
+    chosen = np.full(300, 2)
+    conditional = model.conditional(model.sequence[1], {model.sequence[0]: chosen}, 300)
+    assert conditional.log_prob.shape == (1, conditional.cells.map.bins)
+    assert conditional.context.tolist() == [0] * 300
+
+
+def test_it_survives_saving(model: SavedModel) -> None:
+    assert isinstance(model, SavedModel)
+    meta, arrays = model.to_arrays()
+    again = load_model(json.loads(json.dumps(meta, allow_nan=False)), arrays)
+    assert type(again) is type(model)
+    first, second = (each.sample(300, np.random.default_rng(5)) for each in (model, again))
+    assert all(np.array_equal(first[name], second[name]) for name in model.sequence)
+    assert not any(array.dtype.hasobject for array in arrays.values())
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(ModelError, match="format 'other'"):
+        load_model({"format": "other"}, {})
+
+
+_READ = """
+import json, sys
+import numpy as np
+import kamino
+from kamino.model import load_model
+assert "jax" not in sys.modules, "import kamino"
+model = load_model(json.loads(open(sys.argv[1]).read()), dict(np.load(sys.argv[2])))
+model.marginal((model.sequence[0],))
+print(len(model.sample(20, np.random.default_rng(0))), "jax" in sys.modules, "optax" in sys.modules)
+"""
+
+
+def test_loading_and_sampling_import_no_jax(model: SavedModel, tmp_path: Path) -> None:
+    meta, arrays = model.to_arrays()
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    np.savez(tmp_path / "arrays.npz", **arrays)
+    command = [sys.executable, "-c", _READ, str(tmp_path / "meta.json"), str(tmp_path / "arrays.npz")]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert found == ["3", "False", "False"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.neural.backend import NeuralSettings
 from kamino.model.neural.search import Parameters
+from kamino.model.neural.settings import NeuralSettings
 from kamino.model.neural.units import UnitLimits
 from kamino.model.protocol import ModelAttribute
 from kamino.schema import CodedTable
@@ -17,7 +17,7 @@ ATTRIBUTES = (
     ModelAttribute(name="pay", size=201, ordered=True, null_code=200),
     ModelAttribute(name="town", size=40),
 )
-LIMITS = UnitLimits(joint=8, numeric=32, wide=30)
+LIMITS = UnitLimits(joint=8, numeric=32, wide=30, counted=1_000)
 
 
 def make_table(num_rows: int, seed: int = 0) -> CodedTable:

@@ -4,12 +4,16 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 import joblib
 import numpy as np
 import pytest
+from joblib.parallel import ThreadingBackend as Threads
 
 pytest.importorskip("jax", reason="the neural extra is not installed")
 
@@ -17,15 +21,19 @@ from tests.model_neural.tables import ATTRIBUTES, LIMITS, make_table, quick_sett
 
 from kamino.errors import ModelError
 from kamino.model.neural import extra
-from kamino.model.neural.backend import NeuralSettings, fit_neural
+from kamino.model.neural.backend import fit_neural
+from kamino.model.neural.calibration import calibrate
 from kamino.model.neural.model import NeuralModel
+from kamino.model.neural.planning import plan_steps
 from kamino.model.neural.search import Ranges
+from kamino.model.neural.settings import NeuralSettings
 from kamino.model.protocol import TupleModel
-from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise
+from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise, epsilon
 from kamino.privacy.replay import replay
 from kamino.schema import CodedTable
 
 NAMES = tuple(attribute.name for attribute in ATTRIBUTES)
+BUDGET = Budget(epsilon=5.0, delta=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -120,24 +128,97 @@ def test_no_rows_can_be_drawn(fitted: NeuralModel) -> None:
     assert all(len(codes) == 0 for codes in fitted.sample(0, np.random.default_rng(0)).values())
 
 
-def _small(table: CodedTable, num_rows: int) -> CodedTable:
-    return CodedTable(columns={name: codes[:num_rows] for name, codes in table.columns.items()}, num_rows=num_rows)
+def _changed(table: CodedTable, change: Callable[[np.ndarray], np.ndarray]) -> CodedTable:
+    columns = {name: change(codes) for name, codes in table.columns.items()}
+    return CodedTable(columns=columns, num_rows=len(columns["sex"]))
 
 
 def _run(coded: Any, gate: Gate) -> object:
-    settings = replace(quick_settings(steps=6, num_rows=60, batch_size=10, noise=6.0), num_rows=None)
-    model = fit_neural(coded, ATTRIBUTES, gate, sequence=NAMES, settings=settings)
+    settings = quick_settings(steps=6, num_rows=60, batch_size=10, noise=6.0)
+    settings = replace(settings, num_rows=None, limits=replace(LIMITS, counted=4))
+    told: list[object] = []
+    model = fit_neural(
+        coded, ATTRIBUTES, gate, sequence=NAMES, settings=settings, progress=lambda *each: told.append(each)
+    )
     meta, arrays = model.to_arrays()
-    return json.dumps(meta), arrays, model.sample(40, np.random.default_rng(0))
+    return json.dumps(meta), arrays, model.sample(40, np.random.default_rng(0)), told
 
 
-def test_replay_passes_for_the_neural_backend() -> None:
+def test_a_calibrated_unit_follows_its_histogram(fitted: NeuralModel) -> None:
+    target = np.array([0.1, 0.5, 0.2, 0.2, 0.0])
+    cells = fitted.cells("pay")
+    pay = np.where(np.arange(cells.map.bins) % 2, 2.0, 1.0)
+    pay = pay / pay.sum()
+    found = calibrate(fitted.sub_models, {1: target, 2: pay}, num_cells=64, rng=np.random.default_rng(0))
+    before, after = (
+        NeuralModel(sub_models=each, num_rows=1.0, num_cells=fitted.num_cells).sample(20_000, np.random.default_rng(1))
+        for each in (fitted.sub_models, found)
+    )
+    # The deviation of a share of 20,000 rows, over contexts that are known to 8,192, is below 0.01.
+    assert np.bincount(after["job"], minlength=5) / 20_000 == pytest.approx(target, abs=0.02)
+    assert np.abs(np.bincount(cells.map(after["pay"]), minlength=len(pay)) / 20_000 - pay).sum() / 2 < 0.05
+    # Which sex has which job still shows, and who earns more.
+    assert np.mean(after["pay"][after["job"] == 3]) > np.mean(after["pay"][after["job"] == 0]) + 30
+    odds = [np.mean(each["sex"][each["job"] == 3]) - np.mean(each["sex"][each["job"] == 0]) for each in (before, after)]
+    assert min(odds) > 0.3
+
+
+@pytest.mark.parametrize("counted", [8, 4])
+def test_small_networks_are_not_counted(counted: int) -> None:
+    steps = plan_steps(ATTRIBUTES, replace(LIMITS, counted=counted))
+    assert [(step.unit.name, step.counted) for step in steps] == [
+        ("sex+smokes", True),
+        ("job", counted < 5),
+        ("pay", True),
+        ("town", True),
+    ]
+
+
+@pytest.mark.parametrize("place", [0, 30])
+def test_replay_passes_for_the_neural_backend(place: int) -> None:
     table = make_table(61)
-    budget = Budget(epsilon=5.0, delta=1e-6)
-    report = replay(_run, table, _small(table, 60), budget=budget)
+    report = replay(_run, table, _changed(table, lambda codes: np.delete(codes, place)), budget=BUDGET)
     assert report.problems == ()
-    # The row count, two histograms, and two descents of coins and 6 steps.
-    assert report.num_releases == 3 + 2 * 7
+    # The row count, four histograms, and two descents of coins and 6 steps.
+    assert report.num_releases == 5 + 2 * 7
+
+
+def test_replay_passes_for_a_row_that_is_replaced() -> None:
+    table = make_table(61)
+    neighbour = _changed(table, lambda codes: np.concatenate([codes[:9], codes[44:45], codes[10:]]))
+    assert replay(_run, table, neighbour, budget=replace(BUDGET, neighbours=Neighbours.REPLACE)).problems == ()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_progress_tells_each_unit(table: CodedTable, jobs: int) -> None:
+    settings = quick_settings(steps=2, num_rows=table.num_rows, noise=6.0)
+    told: list[tuple[int, int, str]] = []
+    with joblib.parallel_config(backend="threading"):
+        fit_neural(
+            table,
+            ATTRIBUTES,
+            Gate(BUDGET, noise=SeededNoise(0)),
+            sequence=NAMES,
+            settings=settings,
+            jobs=jobs,
+            progress=lambda *each: told.append(each),
+        )
+    assert [done for done, *_ in told] == [1, 2, 3, 4]
+    assert {name for *_, name in told} == {"sex+smokes", "job", "pay", "town"}
+    assert {total for _, total, _ in told} == {4}
+
+
+def test_what_weights_cost_is_left_over(table: CodedTable) -> None:
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE), noise=SeededNoise(1))
+    ranges = Ranges(passes=(0.01, 0.05))
+    settings = NeuralSettings(dim=4, hidden=3, limits=LIMITS, ranges=ranges, num_rows=30_000)
+    model = fit_neural(table, ATTRIBUTES, gate, settings=settings, learn_weights=True)
+    assert model.parameters is not None
+    assert model.parameters.weight_rows >= 50
+    spent = tuple(event for entry in gate.ledger.entries for event in entry.events)
+    whole = epsilon((*spent, *model.parameters.weight_events()), delta=1e-6, neighbours=Neighbours.REPLACE)
+    assert gate.ledger.spent() < whole <= 1.0
+    assert whole == pytest.approx(model.parameters.epsilon, rel=1e-3)
 
 
 def test_neural_fit_stays_within_the_budget(table: CodedTable) -> None:
@@ -164,6 +245,25 @@ def test_side_by_side_is_charged_the_same(table: CodedTable) -> None:
         assert model.sequence == NAMES
         entries.append(sorted(gate.ledger.entries, key=repr))
     assert entries[0] == entries[1]
+
+
+def test_an_address_of_ray_goes_to_ray(table: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ray itself is not installed here: this says that its own joblib backend is asked for, at the address given.
+    asked: list[object] = []
+    plugin = ModuleType("ray.util.joblib")
+    monkeypatch.setattr(plugin, "register_ray", lambda: joblib.register_parallel_backend("ray", Threads), raising=False)
+    ray = ModuleType("ray")
+    monkeypatch.setattr(ray, "init", lambda **given: asked.append(given["address"]), raising=False)
+    ray.__spec__ = ModuleSpec("ray", None)
+    for name, module in {"ray": ray, "ray.util": ModuleType("ray.util"), "ray.util.joblib": plugin}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    settings = quick_settings(steps=2, num_rows=table.num_rows, noise=6.0)
+    gate = Gate(BUDGET, noise=SeededNoise(0))
+    model = fit_neural(
+        table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=2, cluster="ray://head.example:10001"
+    )
+    assert asked == ["ray://head.example:10001"]
+    assert model.sequence == NAMES
 
 
 @pytest.mark.slow

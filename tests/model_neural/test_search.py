@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
 import pytest
 
 from kamino.errors import BudgetError
-from kamino.model.neural.search import Ranges, _ends, _path, price, search_parameters
-from kamino.privacy import Budget, GaussianEvent, Neighbours
+from kamino.model.neural.search import Parameters, Ranges, _ends, _path, price, search_parameters
+from kamino.privacy import Budget, GaussianEvent, Neighbours, PoissonGaussianEvent
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,23 @@ def test_without_privacy_there_is_no_noise() -> None:
 
 
 def test_parameters_print() -> None:
-    text = search_parameters(Budget(epsilon=1.0, delta=1e-6), num_rows=9_000, num_models=3, first_size=10).describe()
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    found = search_parameters(budget, num_rows=9_000, num_models=3, first_size=10, learn_weights=True)
+    text = found.describe()
     assert "sub-models                    3" in text
-    assert "epsilon" in text
+    assert f"rows sampled for weights      {found.weight_rows}" in text
+
+
+def test_weights_are_paid_for_together_with_the_rest() -> None:
+    budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
+    found = search_parameters(budget, num_rows=9_000, num_models=3, first_size=10, learn_weights=True)
+    ((event, count),) = found.weight_events()
+    assert isinstance(event, PoissonGaussianEvent)
+    assert (event.noise_multiplier, event.sampling_rate, count) == (found.weight_noise, found.weight_rows / 9_000, 1)
+    assert price(replace(found, weight_rows=0), budget) < price(found, budget) == found.epsilon
+
+
+def test_parameters_survive_json() -> None:
+    for epsilon in (1.0, math.inf):
+        found = search_parameters(Budget(epsilon=epsilon, delta=1e-6), num_rows=900, num_models=3, first_size=10)
+        assert Parameters.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False))) == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kamino.model.loading import load_model
 from kamino.model.marginal.backend import Hints, MarginalSettings, fit_marginal
 from kamino.model.marginal.budget import BudgetShares
 from kamino.model.marginal.network import MarginalModel
@@ -13,6 +14,7 @@ from kamino.model.protocol import (
     Conditional,
     Measurer,
     ModelAttribute,
+    SavedModel,
     TupleModel,
 )
 
@@ -27,7 +29,9 @@ __all__ = [
     "MarginalSettings",
     "Measurer",
     "ModelAttribute",
+    "SavedModel",
     "TupleModel",
     "fit_marginal",
+    "load_model",
     "order_attributes",
 ]

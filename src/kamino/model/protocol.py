@@ -171,3 +171,12 @@ class TupleModel(Protocol):
     def sample(self, num_rows: int, rng: np.random.Generator) -> dict[str, IntArray]:
         """Draw rows; each row follows the model, and together they follow it more closely than independent ones."""
         ...
+
+
+@runtime_checkable
+class SavedModel(TupleModel, Protocol):
+    """A tuple model that can be written as plain data and read again by `load_model`."""
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return a JSON-able description, with its format, and the arrays that it names."""
+        ...

@@ -21,16 +21,23 @@ def spread_points(num_rows: int, rng: np.random.Generator) -> FloatArray:
     return points
 
 
-def draw_bins(context: IntArray, probability: FloatArray, rng: np.random.Generator) -> IntArray:
+def draw_bins(
+    context: IntArray, probability: FloatArray, rng: np.random.Generator, *, scattered: bool = False
+) -> IntArray:
     """Draw one bin for each row from the row of `probability` that its context names.
 
+    Where nearly every row has a context of its own, every attribute sorts the rows in nearly the same way, and a row's
+    points for two attributes would go together. `scattered` takes contexts in random order, and they do not.
+
     Guarantees:
+        Attributes that are drawn one after the other stay independent.  [test_long_contexts_make_no_dependence]
         Each row follows its distribution.  [test_drawing_is_unbiased]
         Counts within a context stay close to their expectation.  [test_drawing_is_stratified]
     """
     num_rows = len(context)
     shuffled = rng.permutation(num_rows)
-    order = shuffled[np.argsort(context[shuffled], kind="stable")]
+    rank = rng.permutation(len(probability)) if scattered else np.arange(len(probability))
+    order = shuffled[np.argsort(rank[context[shuffled]], kind="stable")]
     points = spread_points(num_rows, rng)
     cumulative = np.cumsum(probability, axis=1)
     cumulative /= cumulative[:, -1:]

@@ -5,21 +5,23 @@ Fitting needs jax and optax (`pip install 'kamino[neural]'`); a fitted model is 
 
 from __future__ import annotations
 
-from kamino.model.neural.backend import NeuralSettings, fit_neural, plan_parameters, plan_steps
+from kamino.model.neural.backend import Progress, fit_neural
 from kamino.model.neural.model import NeuralModel
+from kamino.model.neural.planning import NeuralPlan, describe_plan
 from kamino.model.neural.search import Parameters, Ranges, search_parameters
-from kamino.model.neural.training import Optimizer
+from kamino.model.neural.settings import NeuralSettings, Optimizer
 from kamino.model.neural.units import UnitLimits
 
 __all__ = [
     "NeuralModel",
+    "NeuralPlan",
     "NeuralSettings",
     "Optimizer",
     "Parameters",
+    "Progress",
     "Ranges",
     "UnitLimits",
+    "describe_plan",
     "fit_neural",
-    "plan_parameters",
-    "plan_steps",
     "search_parameters",
 ]

@@ -16,6 +16,7 @@ from kamino.model.marginal.drawing import draw_bins, draw_codes
 from kamino.model.neural.histogram import numeric_cells, single_cells
 from kamino.model.neural.layout import context_arrays
 from kamino.model.neural.network import log_softmax, normal_cells, outputs
+from kamino.model.neural.search import Parameters
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import Cells, Conditional, FloatArray, IntArray, ModelAttribute
 
@@ -41,7 +42,7 @@ class SubModel:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralModel:
-    """A distribution of one row: sub-models along a sequence of units.
+    """A distribution of one row: sub-models along a sequence of units. `parameters` are those it was fitted with.
 
     Guarantees:
         Holds what was released and what follows from it, nothing else.  [test_replay_passes_for_the_neural_backend]
@@ -51,6 +52,7 @@ class NeuralModel:
     sub_models: tuple[SubModel, ...]
     num_rows: float
     num_cells: int = 64
+    parameters: Parameters | None = None
 
     @cached_property
     def sequence(self) -> tuple[str, ...]:
@@ -97,7 +99,7 @@ class NeuralModel:
 
     def _attribute(self, sub_model: SubModel, place: int, columns: Mapping[str, IntArray], num_rows: int) -> FloatArray:
         """Return log P of one attribute of a unit given the context and the unit's earlier attributes."""
-        log = self._unit(sub_model, columns, num_rows)
+        log = self.of_unit(sub_model, columns, num_rows)
         unit = sub_model.unit
         if len(unit.attributes) == 1:
             return log
@@ -113,7 +115,7 @@ class NeuralModel:
             result: FloatArray = np.log(own / own.sum(axis=1, keepdims=True))
         return result
 
-    def _unit(self, sub_model: SubModel, columns: Mapping[str, IntArray], num_rows: int) -> FloatArray:
+    def of_unit(self, sub_model: SubModel, columns: Mapping[str, IntArray], num_rows: int) -> FloatArray:
         """Return log P of each cell of a unit, one row for each context."""
         unit = sub_model.unit
         if sub_model.probability is not None:
@@ -127,10 +129,11 @@ class NeuralModel:
         starts = numeric_cells(unit, self.num_cells).map.starts
         nullable = unit.num_values < unit.size
         values: FloatArray = normal_cells(out, unit.num_values, starts[:-1] if nullable else starts)
-        if not nullable:
-            return values
-        present, null = -np.logaddexp(0.0, out[:, 2]), -np.logaddexp(0.0, -out[:, 2])
-        return np.concatenate([values + present[:, None], null[:, None]], axis=1)
+        if nullable:
+            present, null = -np.logaddexp(0.0, out[:, 2]), -np.logaddexp(0.0, -out[:, 2])
+            values = np.concatenate([values + present[:, None], null[:, None]], axis=1)
+        shifted: FloatArray = log_softmax(np, values + params["shift"]) if "shift" in params else values
+        return shifted
 
     def marginal(self, attributes: Sequence[str]) -> FloatArray:
         """Estimate the joint probabilities of the codes of `attributes`, one axis each, from rows that are drawn."""
@@ -163,7 +166,8 @@ class NeuralModel:
                 columns[name] = given[name].astype(np.int64)
                 continue
             found = self.conditional(name, columns, num_rows)
-            columns[name] = draw_codes(draw_bins(found.context, np.exp(found.log_prob), rng), found.cells, rng)
+            bins = draw_bins(found.context, np.exp(found.log_prob), rng, scattered=True)
+            columns[name] = draw_codes(bins, found.cells, rng)
         return columns
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -189,6 +193,7 @@ class NeuralModel:
             "format": FORMAT,
             "num_rows": self.num_rows,
             "num_cells": self.num_cells,
+            "parameters": self.parameters.to_json() if self.parameters else None,
             "sub_models": described,
         }
         return meta, arrays
@@ -208,7 +213,12 @@ class NeuralModel:
                 found.append(SubModel(unit=unit, context=context, params=own))
             else:
                 found.append(SubModel(unit=unit, probability=own["probability"]))
-        return NeuralModel(sub_models=tuple(found), num_rows=float(meta["num_rows"]), num_cells=int(meta["num_cells"]))
+        return NeuralModel(
+            sub_models=tuple(found),
+            num_rows=float(meta["num_rows"]),
+            num_cells=int(meta["num_cells"]),
+            parameters=Parameters.from_json(meta["parameters"]) if meta["parameters"] else None,
+        )
 
 
 _NONE: IntArray = np.zeros(0, dtype=np.int64)

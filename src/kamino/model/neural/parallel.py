@@ -7,7 +7,9 @@ must be as trusted as the machine that holds the table.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,16 +20,20 @@ from kamino.model.neural.extra import require
 from kamino.model.neural.layout import Array, empty_embeddings, head, with_unit
 from kamino.model.neural.model import SubModel
 from kamino.model.neural.training import SubModelDescent
+from kamino.model.protocol import FloatArray
 from kamino.privacy.mechanisms.gradients import DescentPlan, open_descent, run_descent
 
 if TYPE_CHECKING:
-    from kamino.model.neural.backend import Fit, Step
+    from kamino.model.neural.backend import Fit
+    from kamino.model.neural.planning import Step
 
 
-def train_side_by_side(fit: Fit, *, jobs: int, cluster: str | None = None) -> tuple[SubModel, ...]:
-    """Fit all sub-models, `jobs` at a time: in processes, or on the Dask cluster at an address.
+def train_side_by_side(
+    fit: Fit, counted: Mapping[int, FloatArray], *, jobs: int, cluster: str | None = None
+) -> tuple[SubModel, ...]:
+    """Fit all sub-models, `jobs` at a time: in processes, on the Dask cluster at an address, or on Ray's at `ray://...`.
 
-    Other clusters work through joblib's own context: `with joblib.parallel_config(backend="ray"): fit_neural(...)`.
+    Other clusters work through joblib's own context: `with joblib.parallel_config(backend=...): fit_neural(...)`.
 
     Guarantees:
         The charges are those of training in sequence.  [test_side_by_side_is_charged_the_same]
@@ -41,27 +47,34 @@ def train_side_by_side(fit: Fit, *, jobs: int, cluster: str | None = None) -> tu
     found: dict[int, SubModel] = {}
     for place, step in enumerate(fit.chain):
         if not step.context:
-            found[place] = fit.histogram(step)
+            found[place] = SubModel(unit=step.unit, probability=counted[place])
+            fit.tell(len(found), step)
             continue
         descent, plan = fit.descent(step, _first(fit, place, step))
         coins = open_descent(fit.gate, plan)
         noisy = fit.gate.budget.is_private
         tasks.append((place, joblib.delayed(train_one)(fit.rows(step), descent, plan, coins, noisy)))
     with _workers(cluster):
-        results = joblib.Parallel(n_jobs=jobs)(task for _, task in tasks)
-    for (place, _), params in zip(tasks, results, strict=True):
-        step = fit.chain[place]
-        found[place] = SubModel(unit=step.unit, context=step.context, params=params)
+        results = joblib.Parallel(n_jobs=jobs, return_as="generator")(task for _, task in tasks)
+        for (place, _), params in zip(tasks, results, strict=True):
+            step = fit.chain[place]
+            found[place] = SubModel(unit=step.unit, context=step.context, params=params)
+            fit.tell(len(found), step)
     return tuple(found[place] for place in range(len(fit.chain)))
 
 
 def _workers(cluster: str | None) -> AbstractContextManager[Any]:
-    """Point joblib to a Dask scheduler, or leave it where it is: at processes, or where the caller pointed it."""
+    """Point joblib to a Dask or Ray cluster, or leave it where it is: at processes, or where the caller pointed it."""
     if cluster is None:
         return nullcontext()
-    require("distributed", package="distributed")
     from joblib import parallel_config
 
+    if cluster.startswith("ray://"):
+        require("ray", package="ray")
+        import_module("ray").init(address=cluster, ignore_reinit_error=True)
+        import_module("ray.util.joblib").register_ray()
+        return cast("AbstractContextManager[Any]", parallel_config(backend="ray"))
+    require("distributed", package="distributed")
     return cast("AbstractContextManager[Any]", parallel_config(backend="dask", scheduler_host=cluster))
 
 

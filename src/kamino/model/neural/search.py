@@ -15,12 +15,13 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kamino.errors import BudgetError
-from kamino.privacy import Budget, Events, GaussianEvent, PoissonGaussianEvent, epsilon
+from kamino.privacy import Budget, Events, GaussianEvent, Neighbours, PoissonGaussianEvent, epsilon
+from kamino.privacy.sensitivity import Sensitivity
 
 # How many changes lead from one end of a range to the other.
 _NOTCHES = 100
@@ -66,30 +67,30 @@ class Parameters:
     weight_rows: int = 0
     weight_noise: float = 0.0
     clip_norm: float = 8.0
-    epsilon: float = math.nan
+    epsilon: float = math.inf
 
     @property
     def sampling_rate(self) -> float:
         """The probability with which a row is in a sample."""
         return min(1.0, self.batch_size / max(self.num_rows, 1))
 
-    def events(self) -> Events:
-        """Everything a run with these parameters releases.
-
-        A histogram's noise has deviation sigma_g times its sensitivity, 1 or √2, under the run's own relation. Here the
-        multiplier is taken for both, so the price is right for the relation of the run only.
-        """
+    def events(self, neighbours: Neighbours) -> Events:
+        """Everything a run under one relation releases with these parameters, to be priced under either relation."""
         found: list[tuple[GaussianEvent | PoissonGaussianEvent, int]] = []
         if self.num_histograms:
-            noise = self.histogram_noise
-            found.append((GaussianEvent(noise_multiplier=noise, replace_multiplier=noise), self.num_histograms))
+            row = Sensitivity.of_histogram()
+            found.append((row.event(self.histogram_noise * row.under(neighbours)), self.num_histograms))
         if self.num_models:
             step = PoissonGaussianEvent(noise_multiplier=self.gradient_noise, sampling_rate=self.sampling_rate)
             found.append((step, self.steps * self.num_models))
-        if self.weight_rows:
-            rate = min(1.0, self.weight_rows / max(self.num_rows, 1))
-            found.append((PoissonGaussianEvent(noise_multiplier=self.weight_noise, sampling_rate=rate), 1))
-        return tuple(found)
+        return (*found, *self.weight_events())
+
+    def weight_events(self) -> Events:
+        """What Algorithm 5 releases: a matrix of violations over one sample of rows, if weights are learned."""
+        if not self.weight_rows:
+            return ()
+        rate = min(1.0, self.weight_rows / max(self.num_rows, 1))
+        return ((PoissonGaussianEvent(noise_multiplier=self.weight_noise, sampling_rate=rate), 1),)
 
     def describe(self) -> str:
         """Say the configuration, one parameter a line."""
@@ -103,8 +104,17 @@ class Parameters:
         ]
         if self.weight_rows:
             lines.append(f"rows sampled for weights      {self.weight_rows}, noise multiplier {self.weight_noise:.4g}")
-        lines.append(f"epsilon                       {self.epsilon:.4f}")
         return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parameters as plain data; numbers that JSON has not are null."""
+        return {name: value if math.isfinite(value) else None for name, value in vars(self).items()}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Parameters:
+        """Read what `to_json` made."""
+        epsilon = document["epsilon"]
+        return Parameters(**{**document, "epsilon": math.inf if epsilon is None else epsilon})
 
 
 def search_parameters(
@@ -146,12 +156,13 @@ def search_parameters(
 
 def price(parameters: Parameters, budget: Budget, other: Events = ()) -> float:
     """Return the epsilon of a run with these parameters, after `other` events, under the budget's relation."""
-    return epsilon((*other, *parameters.events()), delta=budget.delta, neighbours=budget.neighbours)
+    events = (*other, *parameters.events(budget.neighbours))
+    return epsilon(events, delta=budget.delta, neighbours=budget.neighbours)
 
 
 def _fits(parameters: Parameters, budget: Budget, other: Events) -> bool:
     """Whether it costs at most the budget. A Gaussian part that is too dear by itself is told without composing."""
-    events = (*other, *parameters.events())
+    events = (*other, *parameters.events(budget.neighbours))
     gaussian = [(event, count) for event, count in events if isinstance(event, GaussianEvent)]
     if epsilon(gaussian, delta=budget.delta, neighbours=budget.neighbours) > budget.epsilon:
         return False

@@ -10,19 +10,8 @@ from numpy.typing import NDArray
 
 from kamino.model.neural.layout import Array, Layout
 from kamino.model.neural.network import HIGHEST, INSIDE, LOWEST, NULL, loss
+from kamino.model.neural.settings import Optimizer
 from kamino.model.neural.units import Kind, Unit
-
-
-@dataclass(frozen=True, kw_only=True)
-class Optimizer:
-    """Adam on the noisy gradients, with a rate that falls to 0 along half a cosine. Post-processing, so free.
-
-    The result is the mean of the parameters over the last part of the steps, `averaged`: it holds less of the noise.
-    """
-
-    learning_rate: float = 0.01
-    warm_up: float = 0.05
-    averaged: float = 0.3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

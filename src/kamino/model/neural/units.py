@@ -35,12 +35,14 @@ class UnitLimits:
     """Where kinds begin.
 
     joint: a hyper-attribute has at most so many combinations (1 joins nothing). numeric: an ordered attribute with
-    more codes is numeric. wide: an unordered attribute with more codes is released by its histogram.
+    more codes is numeric. wide: an unordered attribute with more codes is released by its histogram. counted: a
+    network for more codes, or combinations, has the histogram released as well, and is moved to it after training.
     """
 
     joint: int = 128
     numeric: int = 128
     wide: int = 1_000
+    counted: int = 64
 
 
 @dataclass(frozen=True, kw_only=True)

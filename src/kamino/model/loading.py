@@ -1,0 +1,31 @@
+"""Reading a saved model, whichever backend made it. Needs numpy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kamino.errors import ModelError
+from kamino.model.marginal import network as marginal
+from kamino.model.neural import model as neural
+from kamino.model.protocol import SavedModel
+
+_READERS: Mapping[object, Callable[[Mapping[str, Any], Mapping[str, np.ndarray]], SavedModel]] = {
+    marginal.FORMAT: marginal.MarginalModel.from_arrays,
+    neural.FORMAT: neural.NeuralModel.from_arrays,
+}
+
+
+def load_model(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> SavedModel:
+    """Rebuild the model that `to_arrays` described; an unknown format raises a `ModelError`.
+
+    Guarantees:
+        Every backend's model survives, and draws the same rows.  [test_it_survives_saving]
+        Neither reading nor drawing imports jax.  [test_loading_and_sampling_import_no_jax]
+    """
+    found = meta.get("format")
+    if found not in _READERS:
+        raise ModelError(f"the model has format {found!r}; this version reads {', '.join(map(repr, _READERS))}.")
+    return _READERS[found](meta, arrays)
