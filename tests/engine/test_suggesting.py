@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kamino.constraints import Constraints
+from kamino.engine.broken_rows import count_repeats, count_strays, order_statistic
 from kamino.engine.suggesting import suggest_constraints
 from kamino.privacy import Budget, Gate, SeededNoise
 
@@ -47,6 +50,53 @@ def test_the_budget_is_spent_in_two_releases() -> None:
     suggest_constraints(made(2_000), gate)
     assert len(gate.ledger.to_rows()) == 2
     assert 0.49 < gate.ledger.spent() <= 0.5
+
+
+def test_orders_within_groups_are_suggested() -> None:
+    """Grades rise with points within a school, and each school has its own scale; over all rows they do not."""
+    rng = np.random.default_rng(2)
+    school, points = rng.integers(0, 5, 20_000), rng.integers(0, 500, 20_000)
+    table = pa.table({"school": school, "points": points, "grade": points * (1 + school) // 10 - 60 * school})
+    gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(4))
+    lines = {each.line for each in suggest_constraints(table, gate, ordered=("points", "grade"))}
+    assert "not (t1.school = t2.school and t1.points < t2.points and t1.grade > t2.grade)" in lines
+    assert not any(line.startswith("not (t1.points") for line in lines)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(2, 10), st.integers(2, 12), st.integers(0, 10**6))
+def test_no_row_moves_a_statistic_further(num_rows: int, top: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-1, 3, (num_rows, 3))
+    other = rows.copy()
+    other[0] = rng.integers(-1, 3, 3)
+    line = "not (t1.g = t2.g and t1.x < t2.x and t1.y > t2.y)"
+
+    def of(some: np.ndarray) -> tuple[float, ...]:
+        columns = {name: some[:, place] for place, name in enumerate("gxy")}
+        table = pa.table({name: pa.array(codes, mask=codes < 0) for name, codes in columns.items()})
+        found = count_strays(columns, ("g", "x"), "y"), count_repeats(columns["g"], columns["x"])
+        return (*found, order_statistic(table, line, columns["g"], top))
+
+    moved = np.abs(np.subtract(of(rows), of(rows[1:])))
+    assert np.all(moved <= 1 + 1e-9)
+    assert np.all(np.abs(np.subtract(of(rows), of(other))) <= np.array([1, 1, 2]) + 1e-9)
+
+
+def test_noise_alone_suggests_nothing() -> None:
+    """Independent columns, ten times: the bar is such that any of ten runs suggests something in few of 100 cases."""
+    rng = np.random.default_rng(3)
+    for seed in range(10):
+        table = pa.table({f"c{i}": rng.integers(0, 2 + 3 * i, 4_000) for i in range(8)})
+        gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(seed))
+        assert suggest_constraints(table, gate, ordered=tuple(table.column_names)) == ()
+
+
+def test_replay_passes_for_suggestions_within_groups(replays: Callable[..., None]) -> None:
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return [str(each) for each in suggest_constraints(table, gate, ordered=("pay", "tax"))]
+
+    replays(run, made(300).select(["sort", "county", "pay", "tax"]), epsilon=40.0)
 
 
 def test_replay_passes_for_suggestions(replays: Callable[..., None]) -> None:

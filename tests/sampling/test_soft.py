@@ -14,7 +14,9 @@ from tests.sampling.fakes import FakeModel, integers
 from kamino.constraints import Constraints, DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
 from kamino.sampling import StepKind, build_plan, draw_table
-from kamino.sampling.weights import HEAVIEST, FoundWeights, find_weights, rates_of
+from kamino.sampling.soft_notes import soft_notes
+from kamino.sampling.sweeps import SweepLog
+from kamino.sampling.weights import HEAVIEST, FoundWeights, find_weights, rates_of, target_of
 from kamino.schema import Codec
 
 ORDER = "soft: not (t1.a < t2.a and t1.b > t2.b)"
@@ -152,3 +154,36 @@ def test_soft_constraints_break_no_hard_one() -> None:
     assert rates[constraints[1]] == rates[constraints[2]] == 0.0
     free = draw_table(plan, model, codec, 400, np.random.default_rng(1))
     assert rates[constraints[0]] < 0.5 * rates_of(codec, free, constraints)[constraints[0]]
+
+
+@pytest.mark.parametrize("sweeps", [0, 2])
+def test_sweeps_are_logged(sweeps: int) -> None:
+    codec, model, (constraint,) = problem(ORDER, a=10, b=10)
+    plan = build_plan(codec, [constraint], sequence=["a", "b"])
+    log, rng = SweepLog(), np.random.default_rng(1)
+    table = draw_table(
+        plan, model, codec, 500, rng, weights={constraint: 15.0}, targets={}, sweeps=sweeps, on_sweep=log
+    )
+    assert [(each.attribute, each.sweep) for each in log.records] == [("b", number) for number in range(sweeps + 1)]
+    (line,) = log.lines()
+    assert line.endswith(f"{rates_of(codec, table, [constraint])[constraint]:.4%}")
+    assert str(log.records[-1]).startswith(f"b, sweep {sweeps}: soft: not (")
+
+
+def test_notes_name_what_is_not_weighed() -> None:
+    codec = integers(a=5, b=5, c=5, d=1000)
+    rules = Constraints.parse(
+        "a -> b\nsoft: key (a, b)\nsoft: b -> c\nsoft: a -> d\nsoft: not (t1.a < t2.a and t1.d > t2.d)"
+    )
+    notes = soft_notes(build_plan(codec, rules, sequence=["a", "b", "c", "d"]), codec)
+    assert [note.partition(":")[2].partition(":")[0].strip() for note in notes] == ["key (a, b)", "a -> d"]
+    assert "hard constraints decide b" in notes[0]
+    assert "d has 1000 values" in notes[1]
+
+
+def test_noise_alone_moves_no_rate() -> None:
+    """The target is within a deviation of what was measured, and as near to the model as that allows."""
+    (constraint,) = Constraints.parse(ORDER)
+    for measured, by_itself, target in ((0.3, 0.32, 0.32), (0.3, 0.5, 0.35), (0.3, 0.1, 0.25), (-0.01, 0.3, 0.0)):
+        estimate = RateEstimate(constraint=constraint, rate=measured, deviation=0.05)
+        assert target_of(estimate, by_itself) == pytest.approx(target)

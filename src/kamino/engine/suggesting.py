@@ -1,11 +1,9 @@
 """Constraints that a table seems to keep, found within a budget.
 
-What is released moves by at most 1 with each row, and by at most 1 if a row is replaced:
-- the strays of X -> b: rows whose b is not the most frequent one among rows with their X. A new row adds one row, and
-  one or none to the most frequent; a removed one likewise, so a replaced one moves it by -1, 0 or 1;
-- the repeats of X: rows but for the first of each value. A new row adds one or none;
-- the number of rows; and m/2 times the rate of an order, for a public m (see `kamino.engine.rates`).
-So k of them in one vector have sensitivity sqrt(k). Rows with a null in a named column break nothing and are left out.
+Two vectors are released, each of statistics that one row moves by at most 1, or by at most 2 if it is replaced (see
+`kamino.engine.broken_rows`), so that k of them have sensitivity sqrt(k), or that with 4 for each that moves by 2. The
+more candidates there are, the more noise each gets, and the more of them chance lets through: the second vector has the
+most plausible ones by the first only, and the bar rises with their number.
 """
 
 from __future__ import annotations
@@ -19,12 +17,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kamino.constraints import Constraints, count_violations
 from kamino.constraints.language.printer import print_name
+from kamino.engine.broken_rows import Codes, codes_of, count_repeats, count_strays, order_statistic
 from kamino.privacy import Gate, multiplier_for
 from kamino.privacy.sensitivity import Sensitivity
-
-Codes = NDArray[np.int64]
 
 # A constraint is suggested if at most this part of the rows that could break it does, errors allowed for.
 _MOST_BROKEN = 0.05
@@ -33,6 +29,13 @@ _MOST_OF_CHANCE = 0.25
 # Fewer repeats than this part of the rows tell nothing of a dependency.
 _LEAST_REPEATS = 0.1
 _ERRORS = 2.0
+# So many dependencies on two columns, and so many orders, are tried at most.
+_MOST_DOUBLES = 200
+_MOST_ORDERS = 120
+# An order is tried within groups of up to this part of the rows.
+_LARGEST_GROUP = 0.5
+# A group may be larger than the noisy count says.
+_MARGIN = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,36 +55,47 @@ def suggest_constraints(table: pa.Table, gate: Gate, *, ordered: Sequence[str] =
     """Return dependencies, keys and orders that the table seems to keep; spends what is left of the budget.
 
     `ordered` are the columns whose order means something. Half of the budget measures dependencies with one column on
-    the left, and keys; the rest measures two on the left, where one did not do, and orders.
+    the left, and keys; the rest measures two on the left, where one did not do, and orders, also within equal values of
+    a column.
 
     Guarantees:
         The result depends on the table through the gate only.  [test_replay_passes_for_suggestions]
-        Planted dependencies are found, and chance is not.  [test_planted_constraints_are_suggested]
+        Planted constraints are found, and chance is not.  [test_planted_constraints_are_suggested]
     """
     names = tuple(table.column_names)
-    codes = {name: _codes(table.column(name)) for name in names}
-    half = multiplier_for(gate.gaussian_left() / 2)
+    codes = {name: codes_of(table.column(name)) for name in names}
     singles = [((left,), right) for left in names for right in names if left != right]
-    ones = [((), name) for name in names]
-    first = _release(gate, [_strays(codes, *each) for each in (*ones, *singles)], codes, names, half)
-    num_rows, repeats, strays = (
-        max(2.0, first.values[0]),
-        first.values[1 : 1 + len(names)],
-        first.values[1 + len(names) :],
+    truth = [float(table.num_rows), *(count_repeats(codes[name]) for name in names)]
+    truth += [count_strays(codes, (), name) for name in names] + [count_strays(codes, *each) for each in singles]
+    made = _release(gate, truth, names, multiplier_for(gate.gaussian_left() / 2))
+    num_rows, (repeats, alone, strays) = (
+        max(2.0, made.values[0]),
+        np.split(made.values[1:], [len(names), 2 * len(names)]),
     )
-    chance = dict(zip(names, strays[: len(names)] / num_rows, strict=True))
-    repeated: dict[tuple[str, ...], float] = {(name,): float(count) for name, count in zip(names, repeats, strict=True)}
-    known = _Known(num_rows=num_rows, sigma=first.sigma, repeats=repeated, chance=chance)
-    keys = [known.key(name) for name in names]
-    found = [known.dependency(each, count) for each, count in zip(singles, strays[len(names) :], strict=True)]
-    done = {right for (_, right), made in zip(singles, found, strict=True) if made is not None}
-    return _unique([*keys, *found, *_second(table, codes, gate, known, done, ordered)])
+    known = _Known(
+        num_rows=float(num_rows),
+        sigma=made.sigma,
+        bar=made.bar,
+        repeats={(name,): float(count) for name, count in zip(names, repeats, strict=True)},
+        chance=dict(zip(names, (alone / num_rows).tolist(), strict=True)),
+        strays={each: float(count) for each, count in zip(singles, strays, strict=True)},
+    )
+    found = {each: known.dependency(each, known.strays[each]) for each in singles}
+    done = {right for (_, right), suggestion in found.items() if suggestion is not None}
+    second = _second(table, codes, gate, known, done, ordered)
+    every = [*(known.key(name) for name in names), *found.values(), *second]
+    return tuple(sorted((each for each in every if each is not None), key=lambda each: each.rate))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Release:
     values: NDArray[np.float64]
     sigma: float
+
+    @property
+    def bar(self) -> float:
+        """How many deviations noise may be trusted to stay below in all of the values: about the largest of so many."""
+        return max(_ERRORS, math.sqrt(2 * math.log(len(self.values))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,115 +104,127 @@ class _Known:
 
     num_rows: float
     sigma: float
+    bar: float
     repeats: dict[tuple[str, ...], float]
     chance: dict[str, float]
+    strays: dict[tuple[tuple[str, ...], str], float]
+
+    @property
+    def enough(self) -> float:
+        """So many repeats tell something."""
+        return _LEAST_REPEATS * self.num_rows + self.bar * self.sigma
 
     def key(self, name: str) -> Suggestion | None:
         rate, error = self.repeats[(name,)] / self.num_rows, self.sigma / self.num_rows
-        if rate + _ERRORS * error > _MOST_BROKEN:
+        if rate + self.bar * error > _MOST_BROKEN:
             return None
         return Suggestion(line=f"key ({print_name(name)})", rate=rate, error=error)
 
     def dependency(self, which: tuple[tuple[str, ...], str], strays: float) -> Suggestion | None:
         left, right = which
         repeats = self.repeats[left]
-        if repeats < _LEAST_REPEATS * self.num_rows + _ERRORS * self.sigma:
+        if repeats < self.enough:
             return None
-        broken = (strays + _ERRORS * self.sigma) / repeats
+        broken = (strays + self.bar * self.sigma) / repeats
         if broken > _MOST_BROKEN or broken > _MOST_OF_CHANCE * self.chance[right]:
             return None
         line = f"{', '.join(map(print_name, left))} -> {print_name(right)}"
         return Suggestion(line=line, rate=float(strays) / self.num_rows, error=self.sigma / self.num_rows)
+
+    def doubles(self, names: Sequence[str], done: set[str]) -> list[tuple[tuple[str, str], str]]:
+        """Dependencies on two columns, for what one does not determine; the nearest to one on one column first."""
+        lefts = [name for name in names if self.repeats[(name,)] >= self.enough]
+        rights = [name for name in names if name not in done and self.chance[name] * self.num_rows > self.enough]
+        pairs = combinations(lefts, 2)
+        every = [(pair, right) for pair in pairs for right in rights if right not in pair]
+        return sorted(every, key=self._nearness)[:_MOST_DOUBLES]
+
+    def _nearness(self, which: tuple[tuple[str, str], str]) -> float:
+        (one, other), right = which
+        least = min(self.strays[((one,), right)], self.strays[((other,), right)])
+        return least / max(self.chance[right] * self.num_rows, 1.0)
+
+    def largest_group(self, name: str) -> float:
+        """About how many rows have the most frequent value, null aside."""
+        return _MARGIN * (1 - self.chance[name]) * self.num_rows + self.bar * self.sigma
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Order:
+    """Candidate: `higher` must not go with `lower` the way `op` says, within equal `group` if there is one."""
+
+    line: str
+    group: str | None
+    top: int
+
+
+def _orders(names: Sequence[str], ordered: Sequence[str], known: _Known) -> list[_Order]:
+    """Orders of all pairs, in both directions one after the other; then within groups, smallest groups last."""
+    whole = max(2, round(known.num_rows))
+    small = [name for name in names if known.repeats[(name,)] >= (1 - _LEAST_REPEATS) * known.num_rows]
+    small = [name for name in small if known.largest_group(name) <= _LARGEST_GROUP * known.num_rows]
+    found = []
+    for group in (None, *sorted(small, key=known.largest_group, reverse=True)):
+        same = "" if group is None else f"t1.{print_name(group)} = t2.{print_name(group)} and "
+        top = whole if group is None else max(2, math.ceil(known.largest_group(group)))
+        for a, b in combinations([name for name in ordered if name != group], 2):
+            for op in "<>":
+                one, other = print_name(a), print_name(b)
+                line = f"not ({same}t1.{one} < t2.{one} and t1.{other} {op} t2.{other})"
+                found.append(_Order(line=line, group=group, top=top))
+    return found[:_MOST_ORDERS]
 
 
 def _second(
     table: pa.Table, codes: dict[str, Codes], gate: Gate, known: _Known, done: set[str], ordered: Sequence[str]
 ) -> list[Suggestion | None]:
     """Two columns on the left for what one did not determine, and orders."""
-    enough = _LEAST_REPEATS * known.num_rows + _ERRORS * known.sigma
-    lefts = [name for name in codes if known.repeats[(name,)] >= enough]
-    rights = [name for name in codes if name not in done and known.chance[name] * known.num_rows > enough]
-    pairs = list(combinations(lefts, 2)) if rights else []
-    doubles = [(left, right) for left in pairs for right in rights if right not in left]
-    orders = [
-        f"not (t1.{print_name(a)} < t2.{print_name(a)} and t1.{print_name(b)} {op} t2.{print_name(b)})"
-        for a, b in combinations(ordered, 2)
-        for op in "<>"
-    ]
+    doubles, orders = known.doubles(tuple(codes), done), _orders(tuple(codes), ordered, known)
     if not doubles and not orders:
         return []
-    rows = max(2, round(known.num_rows))
-    truth = [_repeats(*(codes[name] for name in pair)) for pair in pairs]
-    truth += [_strays(codes, *each) for each in doubles] + [_order(table, line, rows) for line in orders]
-    made = _release(gate, truth, {}, tuple(codes), multiplier_for(gate.gaussian_left()))
-    start, cut = len(pairs), len(pairs) + len(doubles)
-    both_repeat: dict[tuple[str, ...], float] = {p: float(v) for p, v in zip(pairs, made.values[:start], strict=True)}
-    judge = replace(known, repeats=both_repeat, sigma=made.sigma)
-    found = [judge.dependency(each, count) for each, count in zip(doubles, made.values[start:cut], strict=True)]
-    error = made.sigma * 2 / rows
-    rates = [float(value) * 2 / rows for value in made.values[cut:]]
-    both = [rates[i ^ 1] for i in range(len(rates))]
-    return found + [
-        Suggestion(line=line, rate=rate, error=error)
-        if rate + _ERRORS * error < min(_MOST_BROKEN, _MOST_OF_CHANCE * (rate + other))
-        else None
-        for line, rate, other in zip(orders, rates, both, strict=True)
-    ]
+    pairs = list(dict.fromkeys(pair for pair, _ in doubles))
+    nobody = np.zeros(table.num_rows, dtype=np.int64)
+    truth = [count_repeats(*(codes[name] for name in pair)) for pair in pairs]
+    truth += [count_strays(codes, *each) for each in doubles]
+    truth += [order_statistic(table, o.line, codes[o.group] if o.group else nobody, o.top) for o in orders]
+    grouped = sum(order.group is not None for order in orders)
+    made = _release(gate, truth, tuple(codes), multiplier_for(gate.gaussian_left()), doubled=grouped)
+    repeats, strays, rates = np.split(made.values, [len(pairs), len(pairs) + len(doubles)])
+    both_repeat: dict[tuple[str, ...], float] = {pair: float(v) for pair, v in zip(pairs, repeats, strict=True)}
+    judge = replace(known, repeats=both_repeat, sigma=made.sigma, bar=made.bar)
+    found = [judge.dependency(each, count) for each, count in zip(doubles, strays, strict=True)]
+    return found + _judge_orders(orders, rates, made, max(2, round(known.num_rows)))
+
+
+def _judge_orders(
+    orders: Sequence[_Order], values: NDArray[np.float64], made: _Release, num_rows: int
+) -> list[Suggestion | None]:
+    """Orders that are broken by few of the pairs that they or their opposites are about."""
+    scales = [(order.top - 1) / math.comb(num_rows, 2) for order in orders]
+    rates = [float(value) * scale for value, scale in zip(values, scales, strict=True)]
+    found: list[Suggestion | None] = []
+    plain: set[str] = set()
+    for place, order in enumerate(orders):
+        rate, other, error = rates[place], rates[place ^ 1], made.sigma * scales[place]
+        kept = rate + made.bar * error < min(_MOST_BROKEN, _MOST_OF_CHANCE * (rate + other - made.bar * error))
+        ungrouped = order.line if order.group is None else f"not ({order.line.partition(' and ')[2]}"
+        # What holds among all rows holds within groups: once is enough.
+        found.append(Suggestion(line=order.line, rate=rate, error=error) if kept and ungrouped not in plain else None)
+        if kept and order.group is None:
+            plain.add(order.line)
+    return found
 
 
 def _release(
-    gate: Gate, statistics: Sequence[float], codes: dict[str, Codes], names: tuple[str, ...], multiplier: float
+    gate: Gate, statistics: Sequence[float], names: tuple[str, ...], multiplier: float, *, doubled: int = 0
 ) -> _Release:
-    """Release statistics that move by at most 1; before them, if `codes` are given, the number of rows and repeats."""
-    first = [float(len(next(iter(codes.values())))), *(_repeats(each) for each in codes.values())] if codes else []
-    values = np.array([*first, *statistics], dtype=np.float64)
-    root = math.sqrt(len(values))
-    sensitivity = Sensitivity(add_remove=root, replace=root)
+    """Release statistics that a row moves by at most 1; a row in its place moves `doubled` of them by at most 2."""
+    sensitivity = Sensitivity(add_remove=math.sqrt(len(statistics)), replace=math.sqrt(len(statistics) + 3 * doubled))
     released = gate.release_vector(
-        values,
-        what=f"how often {len(values)} candidate constraints are broken",
+        np.array(statistics, dtype=np.float64),
+        what=f"how often {len(statistics)} candidate constraints are broken",
         attributes=names,
         noise_multiplier=multiplier,
         sensitivity=sensitivity,
     )
     return _Release(values=released, sigma=gate.deviation(multiplier, gate.sensitivity(sensitivity)))
-
-
-def _codes(column: pa.ChunkedArray) -> Codes:
-    """Number the values of a column, -1 for null. Only which rows are alike is used."""
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    indices = plain.combine_chunks().dictionary_encode().indices
-    return np.asarray(indices.fill_null(-1), dtype=np.int64)
-
-
-def _repeats(*columns: Codes) -> float:
-    there = np.logical_and.reduce([codes >= 0 for codes in columns])
-    joined = np.zeros(int(there.sum()), dtype=np.int64)
-    for codes in columns:
-        joined = joined * (int(codes.max(initial=0)) + 1) + codes[there]
-    return float(len(joined) - len(np.unique(joined)))
-
-
-def _strays(codes: dict[str, Codes], left: tuple[str, ...], right: str) -> float:
-    there = np.logical_and.reduce([codes[name] >= 0 for name in (*left, right)])
-    target = codes[right][there]
-    if len(target) == 0:
-        return 0.0
-    group = np.zeros(len(target), dtype=np.int64)
-    for name in left:
-        group = group * (int(codes[name].max()) + 1) + codes[name][there]
-    width = int(target.max()) + 1
-    values, counts = np.unique(group * width + target, return_counts=True)
-    begins = np.flatnonzero(np.diff(values // width, prepend=-1))
-    return float(len(target) - np.maximum.reduceat(counts, begins).sum())
-
-
-def _order(table: pa.Table, line: str, rows: int) -> float:
-    """Return m/2 times the rate of an order."""
-    (constraint,) = Constraints.parse(line)
-    return rows / 2 * count_violations(table, constraint) / math.comb(max(rows, table.num_rows, 2), 2)
-
-
-def _unique(found: Sequence[Suggestion | None]) -> tuple[Suggestion, ...]:
-    """The suggestions there are, the best kept first."""
-    return tuple(sorted((each for each in found if each is not None), key=lambda each: each.rate))

@@ -19,6 +19,7 @@ from kamino.constraints import DenialConstraint, count_violations, print_constra
 from kamino.engine.rates import RateEstimate, RateEstimates
 from kamino.model.protocol import IntArray, TupleModel
 from kamino.sampling.plan import SamplingPlan
+from kamino.sampling.prices import PerViolation
 from kamino.sampling.sampler import SWEEPS, draw_table
 from kamino.sampling.violations import decoded
 from kamino.schema import Codec
@@ -38,14 +39,21 @@ _Sample: TypeAlias = Callable[[Mapping[DenialConstraint, float]], dict[DenialCon
 
 @dataclass(frozen=True, kw_only=True)
 class FoundWeight:
-    """One soft constraint: what was measured, what the model does by itself, its weight, and what that delivers."""
+    """One soft constraint: what was measured, what the model does by itself, its weight, and what that delivers.
+
+    `target` is the rate to draw at: what was measured, moved one deviation towards what the model does by itself, or
+    that itself where it is nearer. With `per_violation`, the weight is for each violation, as in the paper, and
+    otherwise for violations over rows. The paper's way measures no rate and tries nothing: the other fields are None.
+    """
 
     constraint: DenialConstraint
-    measured: float
-    deviation: float
-    unweighted: float
     weight: float
-    delivered: float
+    measured: float | None = None
+    deviation: float | None = None
+    target: float | None = None
+    unweighted: float | None = None
+    delivered: float | None = None
+    per_violation: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +65,7 @@ class FoundWeights:
     @property
     def weights(self) -> dict[DenialConstraint, float]:
         """The weight of each constraint, for `draw_table`."""
-        return {each.constraint: each.weight for each in self.items}
+        return {e.constraint: PerViolation(e.weight) if e.per_violation else e.weight for e in self.items}
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return plain data that `json.dumps` takes."""
@@ -77,7 +85,7 @@ class FoundWeights:
     @property
     def targets(self) -> dict[DenialConstraint, float]:
         """The rate of each constraint, for `draw_table` to steer to: chance in a single draw is made up for."""
-        return {each.constraint: each.measured for each in self.items if each.measured > 0}
+        return {e.constraint: e.target for e in self.items if e.target is not None and e.target > 0}
 
 
 def find_weights(
@@ -128,6 +136,17 @@ def rates_of(
     return {c: count_violations(ranked, c) / every[c.is_unary] for c in constraints}
 
 
+def target_of(estimate: RateEstimate, by_itself: float) -> float:
+    """Return the rate to draw at. A measured rate of 0 or less is 0, which asks for the heaviest weight.
+
+    The model errs as well, often by less than the noise: so much of the difference as noise may be is left alone.
+    """
+    if estimate.rate <= 0:
+        return 0.0
+    low, high = estimate.rate - estimate.deviation, estimate.rate + estimate.deviation
+    return min(max(by_itself, low), high) if low > 0 else min(by_itself, high)
+
+
 def _is_kept(estimate: RateEstimate, rate: float, num_constraints: int) -> bool:
     target = max(estimate.rate, 0.0)
     deviations = max(_DEVIATIONS, math.sqrt(2 * math.log(num_constraints)))
@@ -147,7 +166,7 @@ class _Search:
     """The search for one weight, on logarithmic scales: a bracket where there is one, steps towards it before."""
 
     def __init__(self, estimate: RateEstimate, *, start: float) -> None:
-        self._target = target = max(estimate.rate, 0.0)
+        self._target = target = target_of(estimate, start)
         self._enough = max(_CLOSE, estimate.deviation / target / 2) if target > 0 else _CLOSE
         # A row's partners are about the rate: so much weight makes violations rarer by about the factor asked for.
         self.weight = HEAVIEST if target <= 0 else min(HEAVIEST, math.log(start / target) / start)
@@ -215,4 +234,5 @@ def _found(
         unweighted=by_itself[constraint],
         weight=weights.get(constraint, 0.0),
         delivered=delivered[constraint],
+        target=target_of(estimate, by_itself[constraint]),
     )

@@ -1,0 +1,64 @@
+"""How many rows break a candidate constraint: statistics that no single row moves by more than 1.
+
+- The strays of X -> b: rows whose b is not the most frequent one among rows with their X. A new row adds one row, and
+  one or none to the most frequent; a removed one likewise, so a replaced one moves it by -1, 0 or 1.
+- The repeats of X: rows but for the first of each value. A new row adds one or none.
+- An order within equal X: f / (T - 1) of `kamino.engine.rates`, for a public T. A new row moves it by at most 1,
+  another in its place by at most 2; by at most 1 if X is empty, so that all rows are one group.
+
+Rows with a null in a named column break nothing and are left out. Computed from private rows: for the gate only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kamino.constraints import Constraints, violations_per_row
+
+Codes = NDArray[np.int64]
+
+
+def codes_of(column: pa.ChunkedArray) -> Codes:
+    """Number the values of a column, -1 for null. Only which rows are alike is used."""
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    indices = plain.combine_chunks().dictionary_encode().indices
+    return np.asarray(indices.fill_null(-1), dtype=np.int64)
+
+
+def count_repeats(*columns: Codes) -> float:
+    """Count rows but for the first of each combination of values."""
+    there = np.logical_and.reduce([codes >= 0 for codes in columns])
+    joined = np.zeros(int(there.sum()), dtype=np.int64)
+    for codes in columns:
+        joined = joined * (int(codes.max(initial=0)) + 1) + codes[there]
+    return float(len(joined) - len(np.unique(joined)))
+
+
+def count_strays(codes: Mapping[str, Codes], left: tuple[str, ...], right: str) -> float:
+    """Count rows whose right side is not the most frequent one for their left side."""
+    there = np.logical_and.reduce([codes[name] >= 0 for name in (*left, right)])
+    target = codes[right][there]
+    if len(target) == 0:
+        return 0.0
+    group = np.zeros(len(target), dtype=np.int64)
+    for name in left:
+        group = group * (int(codes[name].max()) + 1) + codes[name][there]
+    width = int(target.max()) + 1
+    values, counts = np.unique(group * width + target, return_counts=True)
+    begins = np.flatnonzero(np.diff(values // width, prepend=-1))
+    return float(len(target) - np.maximum.reduceat(counts, begins).sum())
+
+
+def order_statistic(table: pa.Table, line: str, groups: Codes, top: int) -> float:
+    """Return f / (T - 1) of an order with T = `top`; `groups` are codes of the column that must be equal."""
+    (constraint,) = Constraints.parse(line)
+    if table.num_rows == 0:
+        return 0.0
+    sizes = np.maximum(np.bincount(groups + 1), top).astype(np.float64)
+    violations = np.bincount(groups + 1, weights=violations_per_row(table, constraint)) / 2
+    # C(T, 2) / (T - 1) = T / 2
+    return float(np.sum(violations / (sizes * (sizes - 1) / 2)) * top / 2)
