@@ -56,7 +56,7 @@ def synthesize(table: pa.Table, gate: Gate, schema: Schema | None, *, untyped: b
     """Everything a run lets out: the synthetic table, the model file's content and the ledger."""
     options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, **settings)
     fitted = fit(table, schema, RULES, options, gate, untyped=untyped)
-    drawn = draw(fitted, 50, np.random.default_rng(7), mode=options.sampling)
+    drawn = draw(fitted, 50, np.random.default_rng(7))
     bundle = fitted.to_bundle()
     return drawn, dict(bundle.texts), dict(bundle.arrays)
 
@@ -149,10 +149,40 @@ def test_replay_passes_for_soft_constraints(replays: Any) -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, seed=1)
         fitted = fit(table, SCHEMA, rules, settings, gate)
-        drawn = draw(fitted, 50, np.random.default_rng(7), mode=settings.sampling)
+        drawn = draw(fitted, 50, np.random.default_rng(7))
         return drawn, dict(fitted.to_bundle().texts)
 
     replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
     made = Synthesizer(SCHEMA, rules, epsilon=4.0, seed=1).fit(private_table(600))
     assert made.ledger["spent_epsilon"]["add_remove"] == pytest.approx(4.0, rel=1e-3)
     assert len(made.fitted.soft.items) >= 1
+
+
+SOFT = Constraints.parse("city -> zone\nsoft: not (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)")
+
+
+@pytest.mark.parametrize("weights", ["paper", "matching"])
+def test_replay_passes_for_the_paper_preset(replays: Any, weights: str) -> None:
+    def run(table: pa.Table, gate: Gate) -> Any:
+        settings = Settings.of("paper", epsilon=gate.budget.epsilon, weights=weights, seed=1)
+        fitted = fit(table, SCHEMA, SOFT, settings, gate)
+        drawn = draw(fitted, 50, np.random.default_rng(7))
+        bundle = fitted.to_bundle()
+        return drawn, dict(bundle.texts), dict(bundle.arrays)
+
+    replays(run, private_table(), relations=(Neighbours.REPLACE,))
+
+
+def test_paper_preset_stays_within_the_budget_and_keeps_hard_constraints(tmp_path: Path) -> None:
+    made = Synthesizer(SCHEMA, SOFT, preset="paper", epsilon=1.0, seed=1).fit(private_table(400))
+    assert made.ledger["neighbours"] == "replace"
+    assert 0.5 < made.ledger["spent_epsilon"]["replace"] <= 1.0
+    table = made.sample(300)
+    first, second = made.certificate(table)["constraints"]
+    assert table.num_rows == 300
+    assert first["violations"] == 0
+    assert 0 <= second["rate"] <= 1
+    made.save(tmp_path / "m.kamino")
+    loaded = Synthesizer.load(tmp_path / "m.kamino")
+    assert loaded.settings.sampling is Sampling.ROW_BY_ROW
+    assert loaded.sample(40, seed=5).equals(made.sample(40, seed=5))

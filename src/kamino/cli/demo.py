@@ -57,9 +57,9 @@ def _ignoring_constraints(synthesizer: Synthesizer, rows: int) -> pa.Table:
     """What the same model draws if nobody minds the constraints."""
     import numpy as np
 
-    from kamino.pipeline.drawing import draw
+    from kamino.pipeline.drawing import Ways, draw
 
-    return draw(synthesizer.fitted, rows, np.random.default_rng(), mode=Sampling.INDEPENDENT)
+    return draw(synthesizer.fitted, rows, np.random.default_rng(), ways=Ways(mode=Sampling.INDEPENDENT))
 
 
 def _violations(rules: Constraints, private: pa.Table, ignoring: pa.Table, synthetic: pa.Table) -> Table:

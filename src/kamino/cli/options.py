@@ -10,6 +10,9 @@ import typer
 
 from kamino.constraints import Constraints
 from kamino.io.text import read_text
+from kamino.pipeline import Backend, Preset, SequenceMode, WeightMode
+from kamino.privacy import Neighbours
+from kamino.sampling import Sampling
 
 DataArgument = Annotated[
     str, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")
@@ -28,6 +31,58 @@ RowsOption = Annotated[
 ]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="For tests only: repeats the run and marks it 'not for release'.")
+]
+# Choices of the method: what is not given is as the preset has it.
+_METHOD = "Method"
+PresetOption = Annotated[
+    Preset,
+    typer.Option(
+        "--preset", help="default; or paper: neural model, its sequence, sampling, weights.", rich_help_panel=_METHOD
+    ),
+]
+BackendOption = Annotated[
+    Backend | None,
+    typer.Option("--backend", help="The model: marginal, or neural (needs kamino[neural]).", rich_help_panel=_METHOD),
+]
+SequenceOption = Annotated[
+    SequenceMode | None, typer.Option("--sequence", help="How attributes are ordered.", rich_help_panel=_METHOD)
+]
+SamplingOption = Annotated[
+    Sampling | None,
+    typer.Option(
+        "--sampling",
+        help="How rows are drawn; constraint-aware and row-by-row keep hard constraints.",
+        rich_help_panel=_METHOD,
+    ),
+]
+WeightsOption = Annotated[
+    WeightMode | None, typer.Option("--weights", help="How soft constraints are weighed.", rich_help_panel=_METHOD)
+]
+SweepsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--sweeps", min=0, help="How often rows are drawn again for soft constraints (4).", rich_help_panel=_METHOD
+    ),
+]
+CandidatesOption = Annotated[
+    int | None,
+    typer.Option("--candidates", min=1, help="Values tried for a number, by row-by-row (10).", rich_help_panel=_METHOD),
+]
+NeighboursOption = Annotated[
+    Neighbours | None,
+    typer.Option(
+        "--neighbours", help="One person's data is a row more or less, or a row replaced.", rich_help_panel=_METHOD
+    ),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Parts of a neural model trained at a time (1).", rich_help_panel=_METHOD),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", help="Address of a Dask cluster to train on; it sees private rows.", rich_help_panel=_METHOD
+    ),
 ]
 
 

@@ -12,16 +12,22 @@ from rich.text import Text
 
 from kamino.cli.console import output_console
 from kamino.cli.options import (
+    BackendOption,
     ConstraintsOption,
     DeltaOption,
     EpsilonOption,
+    NeighboursOption,
+    PresetOption,
     RowsOption,
+    SamplingOption,
     SchemaOption,
+    SequenceOption,
+    WeightsOption,
     read_constraints,
 )
 from kamino.errors import InputError
 from kamino.io.text import read_text
-from kamino.pipeline import Settings
+from kamino.pipeline import Backend, Preset, Settings
 from kamino.pipeline.run_plan import RunPlan, plan_run
 from kamino.schema import Schema
 
@@ -32,6 +38,12 @@ def plan(
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 1e-6,
     rows: RowsOption = None,
+    preset: PresetOption = Preset.DEFAULT,
+    backend: BackendOption = None,
+    sequence: SequenceOption = None,
+    sampling: SamplingOption = None,
+    weights: WeightsOption = None,
+    neighbours: NeighboursOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show the order of attributes, how each is drawn and why, the noise and the errors to expect. Reads no data.
@@ -41,7 +53,16 @@ def plan(
     if schema is None:
         raise InputError("found no schema; expected -s schema.yaml. Draft one with: kamino init DATA -o schema.yaml")
     known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    settings = Settings(epsilon=epsilon, delta=delta)
+    settings = Settings.of(
+        preset,
+        epsilon=epsilon,
+        delta=delta,
+        backend=backend,
+        sequence=sequence,
+        sampling=sampling,
+        weights=weights,
+        neighbours=neighbours,
+    )
     result = plan_run(known, read_constraints(constraints), settings, num_rows=rows)
     if as_json:
         typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
@@ -65,10 +86,21 @@ def print_plan(console: Console, plan: RunPlan) -> None:
         return
     console.print("How rows are drawn, one attribute after the other:")
     console.print(_steps(plan))
+    if plan.settings.backend is Backend.NEURAL:
+        _print_neural(console, plan)
+        return
     console.print("How the budget is split:")
     console.print(Text("  " + plan.shares.describe().replace("\n", "\n  ")))
     console.print("First measurements, one histogram for each attribute:")
     console.print(_measurements(plan))
+
+
+def _print_neural(console: Console, plan: RunPlan) -> None:
+    if plan.neural is None:
+        console.print("Parameters of the neural model depend on the number of rows: give -n to see them.")
+        return
+    console.print(f"The neural model, for {plan.num_rows:,} rows (a run takes their noisy number):")
+    console.print(Text("  " + plan.neural.describe().replace("\n", "\n  ")))
 
 
 def _steps(plan: RunPlan) -> Table:

@@ -20,6 +20,38 @@ def print_run(console: Console, certificate: dict[str, Any], *, output: Path | N
     for label, text in _facts(certificate, output, seconds):
         grid.add_row(Text(label, style="bold"), text)
     console.print(grid)
+    soft = [c for c in certificate["constraints"] if not c["hard"]]
+    if soft:
+        console.print(_soft(soft))
+        moved = [c for c in soft if c["sweeps"]]
+        if moved:
+            console.print(_sweeps(moved))
+
+
+def _soft(constraints: list[dict[str, Any]]) -> Table:
+    """What was measured of soft constraints, and what the table does."""
+    grid = Table(title="Soft constraints: part of pairs (or rows) that violate", title_justify="left")
+    grid.add_column("constraint", overflow="fold")
+    for title in ("measured (noisy)", "this table", "weight"):
+        grid.add_column(title, justify="right")
+    for each in constraints:
+        known = "measured" in each and each["measured"] is not None
+        measured = f"{each['measured']:.3%} ± {each['deviation']:.3%}" if known else "–"
+        weight = f"{each['weight']:.4g}" if "weight" in each else "given"
+        grid.add_row(Text(each["text"]), measured, f"{each['rate']:.3%}", weight)
+    return grid
+
+
+def _sweeps(constraints: list[dict[str, Any]]) -> Table:
+    """How rates moved: after the first pass, and after each sweep."""
+    longest = max(len(each["sweeps"]) for each in constraints)
+    grid = Table(title="Rates after the first pass and after each sweep", title_justify="left")
+    grid.add_column("constraint", overflow="fold")
+    for number in range(longest):
+        grid.add_column(str(number), justify="right")
+    for each in constraints:
+        grid.add_row(Text(each["text"]), *(f"{rate:.3%}" for rate in each["sweeps"]))
+    return grid
 
 
 def _facts(certificate: dict[str, Any], output: Path | None, seconds: float | None) -> list[tuple[str, Text]]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kamino.cli.console import output_console
-from kamino.cli.options import RowsOption, SeedOption
+from kamino.cli.options import RowsOption, SeedOption, SweepsOption
 from kamino.cli.render_run import print_run
 from kamino.cli.stages import show_stages
 from kamino.cli.synth import make, refuse_output
@@ -25,6 +25,7 @@ def sample(
     given: Annotated[
         list[str] | None, typer.Option("--given", "-g", help="Fix an attribute: state=CA; may be repeated.")
     ] = None,
+    sweeps: SweepsOption = None,
     seed: SeedOption = None,
 ) -> None:
     """Draw a table from a fitted model. Costs no privacy, however often.
@@ -36,7 +37,7 @@ def sample(
     conditions = read_conditions(given or [], synthesizer.fitted.schema)
     refuse_output(output)
     with show_stages(Stage.SAMPLE, Stage.CHECK, Stage.WRITE) as progress:
-        certificate = make(synthesizer, rows, output, progress, given=conditions or None, seed=seed)
+        certificate = make(synthesizer, rows, output, progress, given=conditions or None, sweeps=sweeps, seed=seed)
     print_run(output_console(), certificate, output=output, seconds=time.perf_counter() - begin)
 
 

@@ -19,11 +19,12 @@ def show_stages(*stages: Stage) -> Iterator[Report]:
     if not console.is_terminal:
         yield silent
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description:<24}"), BarColumn(), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description:<26}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=len(stages))
 
-        def report(stage: Stage) -> None:
-            progress.update(task, description=stage.value, completed=stages.index(stage) if stage in stages else None)
+        def report(stage: Stage, done: int = 0, total: int = 1) -> None:
+            place = stages.index(stage) + done / total if stage in stages else None
+            progress.update(task, description=stage.value, completed=place)
 
         yield report

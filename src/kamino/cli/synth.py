@@ -13,14 +13,24 @@ import typer
 
 from kamino.cli.console import output_console
 from kamino.cli.options import (
+    BackendOption,
+    CandidatesOption,
+    ClusterOption,
     ConstraintsOption,
     DataArgument,
     DeltaOption,
     EpsilonOption,
+    JobsOption,
+    NeighboursOption,
+    PresetOption,
     QueryOption,
     RowsOption,
+    SamplingOption,
     SchemaOption,
     SeedOption,
+    SequenceOption,
+    SweepsOption,
+    WeightsOption,
 )
 from kamino.cli.render_run import print_run
 from kamino.cli.stages import show_stages
@@ -28,11 +38,10 @@ from kamino.constraints import Constraints
 from kamino.errors import SamplingError
 from kamino.io import write_table
 from kamino.io.atomic import atomic_file
-from kamino.pipeline import SequenceMode, Stage, Synthesizer
-from kamino.privacy import Neighbours
-from kamino.sampling import Sampling
+from kamino.pipeline import Preset, Stage, Synthesizer
+from kamino.sampling.sweeps import SweepLog
 
-STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
+STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
 
 
 def synth(
@@ -46,17 +55,20 @@ def synth(
     trust_domain: Annotated[
         bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
     ] = False,
-    neighbours: Annotated[
-        Neighbours, typer.Option("--neighbours", help="What one person's data is: a row more or less, or replaced.")
-    ] = Neighbours.ADD_REMOVE,
     unit: Annotated[
         str | None, typer.Option("--unit", help="Column that says whose a row is; protects all of it.")
     ] = None,
     max_rows: Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")] = None,
-    sampling: Annotated[Sampling, typer.Option("--sampling", help="How rows are drawn.")] = (Sampling.CONSTRAINT_AWARE),
-    sequence: Annotated[SequenceMode, typer.Option("--sequence", help="How attributes are ordered.")] = (
-        SequenceMode.PLANNED
-    ),
+    preset: PresetOption = Preset.DEFAULT,
+    backend: BackendOption = None,
+    sequence: SequenceOption = None,
+    sampling: SamplingOption = None,
+    weights: WeightsOption = None,
+    sweeps: SweepsOption = None,
+    candidates: CandidatesOption = None,
+    neighbours: NeighboursOption = None,
+    jobs: JobsOption = None,
+    cluster: ClusterOption = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
     query: QueryOption = None,
     seed: SeedOption = None,
@@ -69,14 +81,21 @@ def synth(
     synthesizer = Synthesizer(
         schema,
         constraints or Constraints(),
+        preset=preset,
         epsilon=epsilon,
         delta=delta,
-        neighbours=neighbours,
         unit=unit,
         max_rows=max_rows,
         trust_domain=trust_domain,
-        sampling=sampling,
+        backend=backend,
         sequence=sequence,
+        sampling=sampling,
+        weights=weights,
+        sweeps=sweeps,
+        candidates=candidates,
+        neighbours=neighbours,
+        jobs=jobs,
+        cluster=cluster,
         seed=seed,
     )
     refuse_output(output)
@@ -96,14 +115,15 @@ def make(synthesizer: Synthesizer, rows: int | None, output: Path, progress: Any
         [test_a_table_that_breaks_a_hard_constraint_is_not_written]
     """
     progress(Stage.SAMPLE)
-    table = synthesizer.sample(rows, **options)
+    sweeps = SweepLog()
+    table = synthesizer.sample(rows, progress=progress, on_sweep=sweeps, **options)
     progress(Stage.WRITE)
-    strict = synthesizer.settings.sampling is Sampling.CONSTRAINT_AWARE
+    strict = synthesizer.settings.sampling.keeps_hard_constraints
     write_table(
         table, output, verify=lambda written: _verify(written, synthesizer.fitted.constraints, strict, progress)
     )
     digest = hashlib.sha256(output.read_bytes()).hexdigest()
-    certificate = synthesizer.certificate(table, sha256=digest)
+    certificate = synthesizer.certificate(table, sha256=digest, sweeps=sweeps)
     with atomic_file(certificate_path(output)) as handle:
         handle.write(json.dumps(certificate, indent=2, ensure_ascii=False).encode())
     return certificate

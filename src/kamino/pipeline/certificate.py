@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -10,11 +11,16 @@ import kamino
 from kamino.constraints import count_violations, print_constraint
 from kamino.engine.typing import SPELLINGS
 from kamino.pipeline.fitted import Fitted
+from kamino.sampling.sweeps import SweepLog
 from kamino.schema import Source
 
 
-def certificate_of(fitted: Fitted, table: pa.Table, *, sha256: str | None = None) -> dict[str, Any]:
+def certificate_of(
+    fitted: Fitted, table: pa.Table, *, sha256: str | None = None, sweeps: SweepLog | None = None
+) -> dict[str, Any]:
     """The facts of a run and of the table it made. Public: made from the ledger, the schema and the synthetic table.
+
+    `sweeps` is what `Synthesizer.sample` told while it drew the table.
 
     Guarantees:
         A run with a seed or without noise is marked so.  [test_certificate_marks_what_must_not_be_released]
@@ -35,14 +41,30 @@ def certificate_of(fitted: Fitted, table: pa.Table, *, sha256: str | None = None
         "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
         "finding_domains": finding_cost(ledger),
         "rows": table.num_rows,
-        "constraints": [
-            {"text": print_constraint(c), "hard": c.is_hard, "violations": count_violations(table, c)}
-            for c in fitted.constraints
-        ],
+        "method": {name: getattr(fitted.settings, name).value for name in _METHOD},
+        "constraints": _constraints(fitted, table, sweeps or SweepLog()),
     }
     if sha256 is not None:
         document["sha256"] = sha256
     return document
+
+
+def _constraints(fitted: Fitted, table: pa.Table, sweeps: SweepLog) -> list[dict[str, Any]]:
+    """Each constraint with its violations; a soft one also with its rate, what was measured, and its weight."""
+    found = {each.constraint: each for each in fitted.soft.items}
+    documents = []
+    for constraint in fitted.constraints:
+        violations = count_violations(table, constraint)
+        document = {"text": print_constraint(constraint), "hard": constraint.is_hard, "violations": violations}
+        if not constraint.is_hard:
+            most = table.num_rows if constraint.is_unary else math.comb(table.num_rows, 2)
+            document["rate"] = violations / most if most else 0.0
+            document["sweeps"] = [r.rates[constraint] for r in sweeps.records if constraint in r.rates]
+        if constraint in found:
+            each = found[constraint]
+            document |= {"measured": each.measured, "deviation": each.deviation, "weight": each.weight}
+        documents.append(document)
+    return documents
 
 
 def finding_cost(ledger: dict[str, Any]) -> dict[str, float]:
@@ -59,3 +81,4 @@ def _mu_squared(entries: list[dict[str, Any]]) -> float:
 
 
 _FINDING = ("categories", "bounds")
+_METHOD = ("backend", "sequence", "sampling", "weights")

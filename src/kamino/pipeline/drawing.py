@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.sampling import Sampling, build_plan, draw_table
+from kamino.sampling.steps.task import OnSweep
 from kamino.schema import Codec, CodedTable
 
 Codes = NDArray[np.int64]
@@ -20,8 +23,21 @@ Given = Mapping[str, Any]
 MAX_POOL = 4_000_000
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """How a table is drawn from a fitted model; by default as the fit was asked to.
+
+    `progress` is told how many attributes are drawn; `on_sweep` how the rates of soft constraints move.
+    """
+
+    mode: Sampling | None = None
+    sweeps: int | None = None
+    progress: Progress = silent
+    on_sweep: OnSweep | None = None
+
+
 def draw(
-    fitted: Fitted, num_rows: int, rng: np.random.Generator, *, mode: Sampling, given: Given | None = None
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, *, given: Given | None = None, ways: Ways = Ways()
 ) -> pa.Table:
     """Draw a table of exactly `num_rows` rows, all of which meet `given`.
 
@@ -32,12 +48,13 @@ def draw(
         raise InputError(f"found {num_rows} rows asked for; expected none or more")
     codec = fitted.codec
     wanted = {name: _codes_of(codec, name, value) for name, value in (given or {}).items()}
-    columns = _pooled(fitted, num_rows, rng, mode, wanted) if wanted else draw_codes(fitted, num_rows, rng, mode)
+    columns = _pooled(fitted, num_rows, rng, ways, wanted) if wanted else draw_codes(fitted, num_rows, rng, ways)
     return codec.decode(CodedTable(columns=columns, num_rows=num_rows))
 
 
-def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: Sampling) -> dict[str, Codes]:
+def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways()) -> dict[str, Codes]:
     """Draw the codes of a table by the plan of its constraints, along the model's sequence."""
+    asked = fitted.settings
     plan = build_plan(
         fitted.codec,
         fitted.constraints,
@@ -51,19 +68,23 @@ def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: Sa
         fitted.codec,
         num_rows,
         rng,
-        sampling=mode,
+        sampling=asked.sampling if ways.mode is None else ways.mode,
         weights=fitted.soft.weights,
         targets=fitted.soft.targets,
+        sweeps=asked.sweeps if ways.sweeps is None else ways.sweeps,
+        candidates=asked.candidates,
+        progress=lambda step, place, total: ways.progress(Stage.SAMPLE, place, total),
+        on_sweep=ways.on_sweep,
     )
 
 
 def _pooled(
-    fitted: Fitted, num_rows: int, rng: np.random.Generator, mode: Sampling, wanted: Mapping[str, Codes]
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways, wanted: Mapping[str, Codes]
 ) -> dict[str, Codes]:
     """Draw one large table and keep rows that meet the condition: any part of a table keeps its constraints."""
     size = max(1_000, 4 * num_rows)
     while True:
-        columns = draw_codes(fitted, size, rng, mode)
+        columns = draw_codes(fitted, size, rng, ways)
         meets = np.ones(size, dtype=np.bool_)
         for name, codes in wanted.items():
             meets &= np.isin(columns[name], codes)

@@ -9,8 +9,9 @@ from typing import Any
 from kamino.constraints import Constraints
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
-from kamino.model.marginal.network import MarginalModel
+from kamino.model import SavedModel, load_model
 from kamino.pipeline.references import References, from_json, to_json
+from kamino.pipeline.settings import Settings
 from kamino.sampling.weights import FoundWeights
 from kamino.schema import Codec, Schema
 
@@ -29,10 +30,11 @@ class Fitted:
 
     schema: Schema
     constraints: Constraints
-    model: MarginalModel
+    model: SavedModel
     ledger: dict[str, Any]
     references: References = field(default_factory=dict, repr=False)
     soft: FoundWeights = field(default_factory=FoundWeights)
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def codec(self) -> Codec:
@@ -48,7 +50,7 @@ class Fitted:
         """The model as readable texts and plain arrays."""
         meta, arrays = self.model.to_arrays()
         texts = {
-            "manifest.json": _dump({"format": FORMAT, "parts": list(_PARTS)}),
+            "manifest.json": _dump({"format": FORMAT, "parts": list(_PARTS), "settings": self.settings.to_json()}),
             "schema.yaml": self.schema.to_yaml(),
             "constraints.dc": f"{self.constraints}\n",
             "references.json": _dump(to_json(self.references)),
@@ -64,7 +66,8 @@ class Fitted:
         missing = [part for part in _PARTS if part not in bundle.texts]
         if missing:
             raise ModelError(f"{source}: found no {', '.join(missing)}; expected a model file made by Kamino")
-        found = json.loads(bundle.texts["manifest.json"]).get("format")
+        manifest = json.loads(bundle.texts["manifest.json"])
+        found = manifest.get("format")
         if found != FORMAT:
             raise ModelError(f"{source}: found format {found!r}, expected {FORMAT!r}; fit the model again")
         try:
@@ -75,8 +78,9 @@ class Fitted:
                 soft=FoundWeights.from_json(json.loads(bundle.texts["soft.json"]), constraints),
                 references=from_json(json.loads(bundle.texts["references.json"]), schema),
                 constraints=constraints,
-                model=MarginalModel.from_arrays(json.loads(bundle.texts["model.json"]), dict(bundle.arrays)),
+                model=load_model(json.loads(bundle.texts["model.json"]), dict(bundle.arrays)),
                 ledger=json.loads(bundle.texts["ledger.json"]),
+                settings=Settings.from_json(manifest.get("settings", {})),
             )
         except (KeyError, TypeError, json.JSONDecodeError) as problem:
             raise ModelError(f"{source}: the model file is damaged ({type(problem).__name__}); fit it again") from None

@@ -9,20 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 from kamino.constraints import Constraints
-from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, discover_types
-from kamino.engine.rates import model_share, release_rates
+from kamino.engine import DiscoveryShare, discover_domains, discover_types
 from kamino.errors import ConstraintError, ConstraintErrors, InputError
-from kamino.model import MarginalModel, fit_marginal
 from kamino.pipeline.binding import bind_constraints, check_names, check_table, schema_for
 from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.hints import hints_of, model_attributes
+from kamino.pipeline.modelling import fit_model
 from kamino.pipeline.references import load_references
 from kamino.pipeline.settings import SequenceMode, Settings
 from kamino.pipeline.stages import Progress, Stage, silent
-from kamino.privacy import Gate, SeededNoise, multiplier_for
-from kamino.sampling import SamplingPlan, build_plan, random_order
-from kamino.sampling.weights import FoundWeights, find_weights
-from kamino.schema import Codec, CodedTable, Schema
+from kamino.pipeline.weighing import has_soft, weigh, weights_noise
+from kamino.privacy import Gate, SeededNoise
+from kamino.sampling import SamplingPlan, build_plan, paper_sequence, random_order
+from kamino.schema import Codec, Schema
 
 # Of what finding domains may spend, the part that finding the types of a CSV file's columns takes.
 TYPES_PART = 0.2
@@ -71,18 +69,15 @@ def fit(
     codec = Codec(known)
     references = load_references(rules, known, folder=folder)
     plan = build_plan(codec, rules, num_rows=num_rows, references=references)
-    sequence = _sequence(codec, plan, settings)
+    sequence = _sequence(codec, plan, rules, settings)
     progress(Stage.FIT)
     coded = codec.encode(table)
-    model = fit_marginal(
-        MemoryMeasurer(coded, codec.sizes, gate),
-        model_attributes(codec),
-        noise_multiplier=multiplier_for(gate.gaussian_left() * model_share(rules)),
-        sequence=sequence,
-        hints=hints_of(rules, codec),
-    )
+    noise = weights_noise(rules, settings, gate)
+    model = fit_model(coded, codec, rules, sequence, settings, gate, rates_noise=noise, progress=progress)
     final = build_plan(codec, rules, references=references, sequence=model.sequence)
-    soft = _soft_weights(coded, codec, final, rules, model, gate, settings)
+    if has_soft(rules):
+        progress(Stage.WEIGHTS)
+    soft = weigh(coded, codec, final, rules, model, gate, settings, noise_multiplier=noise)
     return Fitted(
         schema=known,
         constraints=rules,
@@ -90,6 +85,7 @@ def fit(
         ledger=gate.ledger.to_dict(),
         references=references,
         soft=soft,
+        settings=settings,
     )
 
 
@@ -125,24 +121,10 @@ def _known_domains(
     return known, rules
 
 
-def _soft_weights(
-    coded: CodedTable,
-    codec: Codec,
-    plan: SamplingPlan,
-    rules: Constraints,
-    model: MarginalModel,
-    gate: Gate,
-    settings: Settings,
-) -> FoundWeights:
-    """Measure how often soft constraints are violated, and find the weights that make the output do the same."""
-    if model_share(rules) == 1:
-        return FoundWeights()
-    rates = release_rates(coded, codec, rules, gate, model=model, noise_multiplier=multiplier_for(gate.gaussian_left()))
-    return find_weights(plan, model, codec, rates, np.random.default_rng(settings.seed))
-
-
-def _sequence(codec: Codec, plan: SamplingPlan, settings: Settings) -> tuple[str, ...] | None:
+def _sequence(codec: Codec, plan: SamplingPlan, rules: Constraints, settings: Settings) -> tuple[str, ...] | None:
     """The order of attributes that the constraints ask for; None, if they do not care, leaves it to the model."""
+    if settings.sequence is SequenceMode.PAPER:
+        return paper_sequence(codec, rules)
     if settings.sequence is SequenceMode.RANDOM:
         return random_order(tuple(codec.attributes), np.random.default_rng(settings.seed))
     across = any(not c.is_unary for step in plan.steps for c in step.enforced)

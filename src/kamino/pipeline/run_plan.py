@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kamino.constraints import Constraints
+from kamino.engine.rates import model_share
 from kamino.model.marginal.budget import BudgetShares, weigh
 from kamino.pipeline.binding import bind_constraints
-from kamino.pipeline.settings import Settings
+from kamino.pipeline.hints import model_attributes
+from kamino.pipeline.modelling import rates_events
+from kamino.pipeline.settings import Backend, SequenceMode, Settings, WeightMode
+from kamino.pipeline.weighing import rates_noise
 from kamino.privacy import gaussian_mu
-from kamino.sampling import SamplingPlan, build_plan
+from kamino.sampling import SamplingPlan, build_plan, paper_sequence
 from kamino.schema import Codec, Schema
+
+if TYPE_CHECKING:
+    from kamino.model.neural import NeuralPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +37,8 @@ class RunPlan:
     """The steps of a run, its budget and its noise. Every field may be published.
 
     `missing` are the attributes whose domains will be found within the budget: until then no order can be planned.
+    `expected` are the first measurements of the marginal backend; `neural` are the parameters of the neural one, which
+    depend on the number of rows.
     """
 
     settings: Settings
@@ -38,6 +47,7 @@ class RunPlan:
     shares: BudgetShares
     expected: tuple[Expected, ...]
     num_rows: int | None
+    neural: NeuralPlan | None = None
 
     @property
     def noise_multiplier(self) -> float:
@@ -54,7 +64,9 @@ class RunPlan:
             "noise_multiplier": self.noise_multiplier,
             "domains_to_find": list(self.missing),
             "sampling": self.sampling.to_json() if self.sampling else None,
+            "backend": self.settings.backend.value,
             "measurements": [vars(each) for each in self.expected],
+            "neural": self.neural.to_json() if self.neural else None,
             "rows": self.num_rows,
         }
 
@@ -80,9 +92,38 @@ def plan_run(schema: Schema, constraints: Constraints, settings: Settings, *, nu
             num_rows=num_rows,
         )
     codec = Codec(schema)
-    plan = build_plan(codec, rules, num_rows=num_rows)
-    expected = _expected(codec, settings, shares, num_rows)
-    return RunPlan(settings=settings, missing=(), sampling=plan, shares=shares, expected=expected, num_rows=num_rows)
+    plan = build_plan(codec, rules, num_rows=num_rows, sequence=_sequence(codec, rules, settings))
+    by_marginals = settings.backend is Backend.MARGINAL
+    return RunPlan(
+        settings=settings,
+        missing=(),
+        sampling=plan,
+        shares=shares,
+        expected=_expected(codec, settings, shares, num_rows) if by_marginals else (),
+        num_rows=num_rows,
+        neural=None if by_marginals or num_rows is None else _neural(codec, rules, plan, settings, num_rows),
+    )
+
+
+def _sequence(codec: Codec, rules: Constraints, settings: Settings) -> tuple[str, ...] | None:
+    """The order of attributes where it is not the planner's; one by chance is not known yet."""
+    return paper_sequence(codec, rules) if settings.sequence is SequenceMode.PAPER else None
+
+
+def _neural(codec: Codec, rules: Constraints, plan: SamplingPlan, settings: Settings, num_rows: int) -> NeuralPlan:
+    from kamino.model.neural import describe_plan
+
+    soft = model_share(rules) < 1
+    by_matching = settings.weights is WeightMode.MATCHING
+    noise = rates_noise(rules, gaussian_mu(settings.budget) ** 2)
+    return describe_plan(
+        model_attributes(codec),
+        settings.budget,
+        sequence=plan.sequence,
+        num_rows=num_rows,
+        learn_weights=soft and not by_matching,
+        reserved=rates_events(noise) if soft and by_matching else (),
+    )
 
 
 def _expected(codec: Codec, settings: Settings, shares: BudgetShares, num_rows: int | None) -> tuple[Expected, ...]:

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
+from typing import Any
 
-from kamino.errors import PrivacyError
+from kamino.errors import InputError, PrivacyError
 from kamino.privacy import Budget, Neighbours, PrivacyUnit
 from kamino.sampling import Sampling
 
 
+class Backend(enum.StrEnum):
+    """Which tuple model is fitted."""
+
+    MARGINAL = "marginal"
+    NEURAL = "neural"
+
+
 class SequenceMode(enum.StrEnum):
-    """How the order of attributes is chosen."""
+    """How the order of attributes is chosen; `PAPER` is the paper's Algorithm 4 as printed."""
 
     PLANNED = "planned"
     RANDOM = "random"
+    PAPER = "paper"
+
+
+class WeightMode(enum.StrEnum):
+    """How the weights of soft constraints are found: by matching rates, or by the paper's Algorithm 5."""
+
+    MATCHING = "matching"
+    PAPER = "paper"
+
+
+class Preset(enum.StrEnum):
+    """A set of choices that belong together."""
+
+    DEFAULT = "default"
+    PAPER = "paper"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +48,10 @@ class Settings:
     """The choices of one run. Every field may be published.
 
     discovery_share: the part of the budget that finding domains may use, if some are missing.
-    sampling, sequence: other ways to draw, to compare with; only the defaults promise anything.
+    sampling, sequence, weights: how rows are drawn, attributes ordered and soft constraints weighed.
+    sweeps: how often each row is drawn again where a soft constraint has a weight. candidates: how many values of a
+    numeric attribute are tried for a row, by row-by-row sampling. jobs: sub-models of the neural backend trained at a
+    time; cluster: the address of a cluster that trains them, which then sees private rows.
     seed: for tests only; fixes noise and draws, and marks the run "not for release".
     """
 
@@ -33,15 +62,26 @@ class Settings:
     max_rows: int | None = None
     trust_domain: bool = False
     discovery_share: float = 0.1
+    backend: Backend = Backend.MARGINAL
     sampling: Sampling = Sampling.CONSTRAINT_AWARE
     sequence: SequenceMode = SequenceMode.PLANNED
+    weights: WeightMode = WeightMode.MATCHING
+    sweeps: int = 4
+    candidates: int = 10
+    jobs: int = 1
+    cluster: str | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        for name, kind in _CHOICES.items():
+            object.__setattr__(self, name, _choice(name, kind, getattr(self, name)))
         if not 0 < self.discovery_share < 1:
             raise PrivacyError(f"discovery_share is {self.discovery_share}; expected a number between 0 and 1.")
         if (self.unit is None) != (self.max_rows is None):
             raise PrivacyError("unit and max_rows belong together: whose rows, and how many of them are kept.")
+        for name, least in (("sweeps", 0), ("candidates", 1), ("jobs", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"found {name} {getattr(self, name)}; expected {least} or more")
         _ = self.budget, self.privacy_unit
 
     @property
@@ -53,3 +93,65 @@ class Settings:
     def privacy_unit(self) -> PrivacyUnit:
         """Whose privacy is promised."""
         return PrivacyUnit(column=self.unit, max_rows=self.max_rows or 1)
+
+    @staticmethod
+    def of(preset: Preset | str = Preset.DEFAULT, **given: Any) -> Settings:
+        """The choices of a preset, but for those given; None stands for a choice that is not given.
+
+        >>> Settings.of("paper", sweeps=0).backend.value
+        'neural'
+
+        Guarantees:
+            What is given wins over the preset.  [test_what_is_given_wins_over_the_preset]
+        """
+        known = [each.name for each in fields(Settings)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise InputError(f"found unknown settings: {', '.join(unknown)}; expected some of {', '.join(known)}")
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return Settings(**{**PRESETS[_choice("preset", Preset, preset)], **chosen})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `json.dumps` takes, without facts of the machine; an infinite epsilon is null."""
+        given = {name: value for name, value in asdict(self).items() if name not in ("jobs", "cluster")}
+        plain = {name: value.value if isinstance(value, enum.Enum) else value for name, value in given.items()}
+        return {**plain, "epsilon": None if math.isinf(self.epsilon) else self.epsilon}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Settings:
+        """Read what `to_json` wrote; what it lacks is as by default."""
+        epsilon = document.get("epsilon", 1.0)
+        return Settings(**{**document, "epsilon": math.inf if epsilon is None else epsilon})
+
+
+_CHOICES: Mapping[str, type[enum.Enum]] = MappingProxyType(
+    {
+        "neighbours": Neighbours,
+        "backend": Backend,
+        "sampling": Sampling,
+        "sequence": SequenceMode,
+        "weights": WeightMode,
+    }
+)
+
+PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
+    {
+        Preset.DEFAULT: {},
+        Preset.PAPER: {
+            "backend": Backend.NEURAL,
+            "sequence": SequenceMode.PAPER,
+            "sampling": Sampling.ROW_BY_ROW,
+            "weights": WeightMode.PAPER,
+            "neighbours": Neighbours.REPLACE,
+        },
+    }
+)
+
+
+def _choice(name: str, kind: type[enum.Enum], value: object) -> Any:
+    """The member of an enumeration that a word names."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(each.value for each in kind)
+        raise InputError(f"found {name} {value!r}; expected one of {known}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from typing import Protocol
 
 
 class Stage(enum.Enum):
@@ -12,14 +12,20 @@ class Stage(enum.Enum):
     READ = "reading the table"
     DOMAINS = "finding domains"
     FIT = "measuring and fitting"
+    WEIGHTS = "weighing soft constraints"
     SAMPLE = "drawing rows"
     CHECK = "checking constraints"
     WRITE = "writing"
 
 
-Progress = Callable[[Stage], None]
+class Progress(Protocol):
+    """Told when a stage begins, and within a stage how many of its parts are done."""
+
+    def __call__(self, stage: Stage, done: int = 0, total: int = 1) -> None:
+        """Take note."""
+        ...
 
 
-def silent(stage: Stage) -> None:
+def silent(stage: Stage, done: int = 0, total: int = 1) -> None:
     """Show nothing."""
-    del stage
+    del stage, done, total

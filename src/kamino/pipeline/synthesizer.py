@@ -17,12 +17,14 @@ from kamino.io.bundle import read_bundle, write_bundle
 from kamino.io.frames import like
 from kamino.io.text import read_text
 from kamino.pipeline.certificate import certificate_of
-from kamino.pipeline.drawing import Given, draw
+from kamino.pipeline.drawing import Given, Ways, draw
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
 from kamino.pipeline.run_plan import RunPlan, plan_run
-from kamino.pipeline.settings import Settings
+from kamino.pipeline.settings import Preset, Settings
 from kamino.pipeline.stages import Progress, Stage, silent
+from kamino.sampling.steps.task import OnSweep
+from kamino.sampling.sweeps import SweepLog
 from kamino.schema import Schema
 
 
@@ -32,7 +34,9 @@ class Synthesizer:
     Args:
         schema: a `Schema`, or the path of a schema file; None to draft one from names and types.
         constraints: `Constraints`, their text, or the path of a constraint file.
-        settings: keywords of `Settings`: epsilon, delta, neighbours, unit, max_rows, trust_domain, seed, ...
+        preset: choices that belong together; "paper" does everything as the paper does (needs `kamino[neural]`).
+        settings: keywords of `Settings`: epsilon, delta, neighbours, unit, max_rows, trust_domain, seed, ...; each
+            wins over the preset.
 
     >>> from kamino.datasets import TAX_CONSTRAINTS, tax
     >>> made = Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, trust_domain=True, seed=1).fit(tax(500))
@@ -48,15 +52,11 @@ class Synthesizer:
         self,
         schema: Schema | str | os.PathLike[str] | None = None,
         constraints: Constraints | str | os.PathLike[str] = Constraints(),
+        *,
+        preset: Preset | str = Preset.DEFAULT,
         **settings: Any,
     ) -> None:
-        try:
-            self.settings = Settings(**settings)
-        except TypeError:
-            unknown = ", ".join(sorted(set(settings) - set(Settings.__dataclass_fields__)))
-            raise InputError(
-                f"found unknown settings: {unknown}; expected some of {', '.join(Settings.__dataclass_fields__)}"
-            ) from None
+        self.settings = Settings.of(preset, **settings)
         self.schema = _schema(schema)
         self.constraints = _constraints(constraints)
         self._folder = Path(constraints).parent if isinstance(constraints, os.PathLike) else Path()
@@ -115,27 +115,33 @@ class Synthesizer:
         return self._fitted
 
     def sample(
-        self, num_rows: int | None = None, *, given: Given | None = None, seed: int | None = None, draw_number: int = 0
+        self,
+        num_rows: int | None = None,
+        *,
+        given: Given | None = None,
+        sweeps: int | None = None,
+        seed: int | None = None,
+        draw_number: int = 0,
+        progress: Progress = silent,
+        on_sweep: OnSweep | None = None,
     ) -> Any:
         """Draw a synthetic table of the kind that was fitted; by default as many rows as that had, give or take noise.
 
-        `given` fixes attributes: `{"state": "CA"}`, or `{"state": ["CA", "NY"]}` for any of several. Drawing costs no
+        `given` fixes attributes: `{"state": "CA"}`, or `{"state": ["CA", "NY"]}` for any of several. `sweeps` is how
+        often rows are drawn again for soft constraints; `on_sweep` is told how their rates move. Drawing costs no
         privacy, however often.
         """
         chosen = seed if seed is not None else self.settings.seed
         rng = np.random.default_rng(None if chosen is None else [chosen, draw_number])
-        table = draw(
-            self.fitted,
-            self.fitted.num_rows if num_rows is None else num_rows,
-            rng,
-            mode=self.settings.sampling,
-            given=given,
-        )
-        return like(table, self._like)
+        rows = self.fitted.num_rows if num_rows is None else num_rows
+        ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
+        return like(draw(self.fitted, rows, rng, given=given, ways=ways), self._like)
 
-    def certificate(self, table: pa.Table, *, sha256: str | None = None) -> dict[str, Any]:
+    def certificate(
+        self, table: pa.Table, *, sha256: str | None = None, sweeps: SweepLog | None = None
+    ) -> dict[str, Any]:
         """The privacy of the fit and the constraints that `table`, drawn from it, keeps."""
-        return certificate_of(self.fitted, read_table(table), sha256=sha256)
+        return certificate_of(self.fitted, read_table(table), sha256=sha256, sweeps=sweeps)
 
     @property
     def ledger(self) -> dict[str, Any]:
@@ -151,6 +157,7 @@ class Synthesizer:
         """Read a fitted model; runs no code from the file."""
         fitted = Fitted.from_bundle(read_bundle(Path(path)), source=str(path))
         synthesizer = cls(fitted.schema, fitted.constraints)
+        synthesizer.settings = replace(fitted.settings, seed=None)
         synthesizer._fitted = fitted
         return synthesizer
 
