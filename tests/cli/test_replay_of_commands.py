@@ -1,0 +1,137 @@
+"""Whole commands, replayed from the file on: what is printed and written tells nothing of the table around the gate."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from kamino.cli import suggest as suggest_command
+from kamino.cli.app import app
+from kamino.pipeline import synthesizer as synthesizer_module
+from kamino.privacy import Gate, Neighbours
+
+SCHEMA = """\
+attributes:
+  city: {type: categorical, values: [Rome, Oslo, Bern], nullable: true}
+  zone: {type: categorical, values: [N, S], nullable: true}
+  age: {type: integer, min: 15, max: 90, nullable: true}
+  pay: {type: real, min: 0, max: 100, decimals: 1, nullable: true}
+"""
+RULES = "city -> zone\nsoft: not (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)\n"
+
+
+def private_table(rows: int = 200) -> pa.Table:
+    rng = np.random.default_rng(5)
+    city = rng.choice(3, rows)
+    age = rng.integers(18, 90, rows)
+    return pa.table(
+        {
+            "city": np.array(["Rome", "Oslo", "Bern"])[city],
+            "zone": np.array(["S", "N", "N"])[city],
+            "age": age,
+            "pay": np.round(np.clip(age + rng.normal(0, 5, rows), 0, 100), 1),
+        }
+    )
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    pa.csv.write_csv(table, path)
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    pa.parquet.write_table(table, path)
+
+
+def _write_duckdb(table: pa.Table, path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table)
+        connection.execute("create table people as select * from given")
+
+
+WRITERS: dict[str, tuple[Callable[[pa.Table, Path], None], str, list[str]]] = {
+    "csv": (_write_csv, "data.csv", []),
+    "parquet": (_write_parquet, "data.parquet", []),
+    "duckdb": (_write_duckdb, "data.db", ["-q", "people"]),
+}
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Run a command on a file of the table with the gate of the replay; give all that it leaves behind."""
+
+    def run(table: pa.Table, gate: Gate, kind: str, arguments: list[str]) -> Any:
+        folder = tmp_path / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        write, name, options = WRITERS[kind]
+        write(table, folder / name)
+        (folder / "schema.yaml").write_text(SCHEMA)
+        (folder / "rules.dc").write_text(RULES)
+        given = {path.name for path in folder.iterdir()}
+        monkeypatch.setattr(synthesizer_module, "open_gate", lambda settings: gate)
+        monkeypatch.setattr(suggest_command, "open_gate", lambda settings: gate)
+        source = f"duckdb:///{folder / name}" if kind == "duckdb" else name
+        result = CliRunner().invoke(app, [arguments[0], source, *options, *arguments[1:]])
+        left = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name not in given}
+        text = re.sub(r"\d+\.\d s\b", "… s", result.output)
+        return result.exit_code, text, left
+
+    return run
+
+
+SYNTH = ["synth", "-o", "out.csv", "-c", "rules.dc", "--seed", "3", "--save-model", "m.kamino", "-n", "60"]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_replay_passes_for_the_synth_command(replays: Any, command: Any, kind: str) -> None:
+    ends = []
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        outcome = command(table, gate, kind, [*SYNTH, "-s", "schema.yaml"])
+        ends.append(outcome)
+        return outcome
+
+    replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
+    code, text, left = ends[0]
+    assert code == 0, text
+    assert sorted(left) == ["m.kamino", "out.csv", "out.csv.certificate.json"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "duckdb"])
+def test_replay_passes_for_the_synth_command_without_schema(replays: Any, command: Any, kind: str) -> None:
+    replays(lambda table, gate: command(table, gate, kind, SYNTH), private_table(), relations=(Neighbours.ADD_REMOVE,))
+
+
+@pytest.mark.parametrize("schema", [[], ["-s", "schema.yaml"]], ids=["untyped", "typed"])
+def test_replay_passes_for_a_file_of_odd_cells(replays: Any, command: Any, schema: list[str]) -> None:
+    """A cell that is no number, or no value of the domain, changes neither a type nor a message."""
+    table = private_table()
+    text = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
+    odd = pa.concat_tables([text, pa.table({name: ["?!"] for name in text.column_names})])
+    replays(
+        lambda table, gate: command(table, gate, "csv", [*SYNTH, *schema]),
+        text,
+        extra=(odd,),
+        relations=(Neighbours.ADD_REMOVE,),
+    )
+
+
+@pytest.mark.parametrize("schema", [[], ["-s", "schema.yaml"]], ids=["untyped", "typed"])
+def test_replay_passes_for_the_suggest_command(replays: Any, command: Any, schema: list[str]) -> None:
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return command(table, gate, "csv", ["suggest", *schema, "--seed", "1"])
+
+    replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
