@@ -48,7 +48,7 @@ format: install-dev  ## format the code
 
 bench: install-dev   ## run the benchmarks on built-in data
 	$(BIN)/python bench/check.py
-	$(BIN)/python bench/synth.py --runs 1
+	$(BIN)/python -m bench.synth --runs 1
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,9 +1,9 @@
 """Measure synthesis: distances, violations, CPU and memory, each run in a process of its own.
 
-    python bench/synth.py --data FOLDER                       # the tables of FOLDER, T/T.csv with T/T.ic
-    python bench/synth.py --data FOLDER --tables adult --epsilons 0.1 0.2 0.4 0.8 1.6 inf
-    python bench/synth.py --data FOLDER --tables adult --ablation
-    python bench/synth.py --scale                             # the built-in table, growing
+    python -m bench.synth --data FOLDER                       # the tables of FOLDER, T/T.csv with T/T.ic
+    python -m bench.synth --data FOLDER --tables adult --epsilons 0.1 0.2 0.4 0.8 1.6 inf
+    python -m bench.synth --data FOLDER --tables adult --ablation
+    python -m bench.synth --scale                             # the built-in table, growing
 
 Without --data, the built-in table is used.
 """
@@ -21,40 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from kamino.constraints import Constraints, count_violations
+from bench.tables import load, measure, table_names
+from kamino.constraints import count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
-from kamino.evaluate.metrics import bin_tables, distances_of
 from kamino.io import read_table, write_table
 from kamino.pipeline import SequenceMode, Synthesizer
-from kamino.pipeline.drawing import draw
+from kamino.pipeline.drawing import Ways, draw
 from kamino.sampling import Sampling
-
-WIDE = 300
-BUILT_IN = "built-in"
-
-
-def load(folder: Path | None, name: str) -> tuple[pa.Table, Constraints]:
-    """The table and its constraints; soft ones are those that the table itself breaks."""
-    if folder is None or name == BUILT_IN:
-        return tax(30_000), Constraints.parse(TAX_CONSTRAINTS)
-    table = read_table(folder / name / f"{name}.csv")
-    rules = Constraints.parse((folder / name / f"{name}.ic").read_text())
-    return table, Constraints(tuple(c for c in rules if not count_violations(table, c)))
-
-
-def measure(table: pa.Table, made: pa.Table, rules: Constraints) -> dict[str, Any]:
-    """Distances over all attributes and over the narrow ones, and violations."""
-    pair = bin_tables(table, made)
-    narrow = [name for name in pair.sizes if pair.sizes[name] <= WIDE]
-    return {
-        "one": distances_of(pair, order=1).mean,
-        "two": distances_of(pair, order=2).mean,
-        "narrow_one": distances_of(pair, order=1, names=narrow).mean,
-        "narrow_two": distances_of(pair, order=2, names=narrow).mean,
-        "violations": sum(count_violations(made, c) for c in rules),
-    }
 
 
 def one_run(arguments: argparse.Namespace) -> None:
@@ -67,7 +41,7 @@ def one_run(arguments: argparse.Namespace) -> None:
     fitted = time.process_time() - begin
     for mode in arguments.samplings:
         begin = time.process_time()
-        made = draw(synthesizer.fitted, table.num_rows, np.random.default_rng(), mode=Sampling(mode))
+        made = draw(synthesizer.fitted, table.num_rows, np.random.default_rng(), ways=Ways(mode=Sampling(mode)))
         drawn = time.process_time() - begin
         with tempfile.TemporaryDirectory() as folder:
             write_table(made, Path(folder) / "made.parquet")
@@ -81,7 +55,7 @@ def one_run(arguments: argparse.Namespace) -> None:
 
 def runs(arguments: argparse.Namespace, table: str, epsilon: float, sequence: str, modes: list[str]) -> list[Any]:
     """Several runs, each in a process of its own, so that CPU and memory are those of one run."""
-    command = [sys.executable, __file__, "--one", "--tables", table, "--epsilons", str(epsilon)]
+    command = [sys.executable, "-m", "bench.synth", "--one", "--tables", table, "--epsilons", str(epsilon)]
     command += ["--sequence", sequence, "--samplings", *modes]
     command += ["--data", str(arguments.data)] if arguments.data else []
     rows = []
@@ -124,7 +98,7 @@ def scale() -> None:
     rules = synthesizer.fitted.constraints
     for size in (100_000, 200_000, 400_000, 800_000, 1_000_000):
         begin, cpu = time.perf_counter(), time.process_time()
-        made = draw(synthesizer.fitted, size, np.random.default_rng(), mode=Sampling.CONSTRAINT_AWARE)
+        made = draw(synthesizer.fitted, size, np.random.default_rng(), ways=Ways(mode=Sampling.CONSTRAINT_AWARE))
         wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
         broken = sum(count_violations(made, c) for c in rules)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -150,9 +124,7 @@ def main() -> int:
     if arguments.scale:
         scale()
         return 0
-    arguments.tables = arguments.tables or (
-        sorted(path.stem for path in arguments.data.glob("*/*.ic")) if arguments.data else [BUILT_IN]
-    )
+    arguments.tables = arguments.tables or table_names(arguments.data)
     if arguments.one:
         one_run(arguments)
         return 0

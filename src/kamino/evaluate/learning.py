@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -63,9 +63,12 @@ def train_models(
     max_rows: int | None = MAX_ROWS,
     seed: int = 0,
     workers: int | None = None,
+    sides: Sequence[str] = ("true", "synthetic"),
     progress: Callable[[list[Task]], Iterable[Task]] = iter,
 ) -> Learning:
     """Train and test all classifiers for all columns; `max_rows` limits the rows that each is trained on.
+
+    `sides` are the tables to train on: the ceiling, from the true one, is the same for every synthetic table.
 
     Guarantees:
         A table trained against itself reaches the ceiling.  [test_a_table_is_as_good_as_itself]
@@ -74,7 +77,7 @@ def train_models(
     made = classifiers()
     rows = encode_pair(true, align(true, synthetic))
     split = split_rows(true.num_rows, synthetic.num_rows, max_rows=max_rows, seed=seed)
-    tasks = [Task(a, m, side) for a in rows[0].labels for m in made for side in ("true", "synthetic")]
+    tasks = [Task(a, m, side) for a in rows[0].labels for m in made for side in sides]
     with warnings.catch_warnings(), ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1)) as pool:
         # a model that has not converged is still a model; the same limits hold for both tables
         warnings.simplefilter("ignore")

@@ -1,0 +1,1 @@
+"""Measurements: of speed, of the paper's experiments, and beside other synthesizers."""
