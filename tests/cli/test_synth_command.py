@@ -156,3 +156,40 @@ def test_clashing_constraints_are_refused(folder: Path) -> None:
         assert "salary > 90000" in ran.stderr
         assert "salary < 80000" in ran.stderr
     assert not (folder / "clash.csv").exists()
+
+
+def test_plan_of_the_paper_preset(folder: Path) -> None:
+    ran = kamino("plan", "-s", "tax.yaml", "-c", "tax.dc", "-n", "20000", "--preset", "paper", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    for words in ("row by row", "parameters, by Algorithm 6", "noise multiplier of a step", "replace (this run)"):
+        assert words in ran.stdout
+    without = kamino("plan", "-s", "tax.yaml", "--preset", "paper", cwd=folder)
+    assert "give -n to see them" in without.stdout
+    document = json.loads(
+        kamino("plan", "-s", "tax.yaml", "-n", "20000", "--preset", "paper", "--json", cwd=folder).stdout
+    )
+    assert document["backend"] == "neural"
+    assert document["neural"]["epsilon"]["replace"] <= 1
+
+
+def test_synth_shows_how_soft_constraints_settle(folder: Path) -> None:
+    (folder / "soft.dc").write_text("soft: not (t1.state = t2.state and t1.salary > t2.salary and t1.rate < t2.rate)\n")
+    given = ("-s", "tax.yaml", "-c", "soft.dc", "--seed", "1", "--sweeps", "2", "-n", "300")
+    ran = kamino("synth", "tax.csv", *given, "-o", "soft.csv", "--save-model", "soft.kamino", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "measured (noisy)" in ran.stdout
+    certificate = json.loads((folder / "soft.csv.certificate.json").read_text())
+    (soft,) = certificate["constraints"]
+    assert soft["deviation"] > 0
+    assert 0 <= soft["rate"] <= 1
+    if soft["weight"]:
+        assert "after each sweep" in ran.stdout
+        assert len(soft["sweeps"]) >= 3
+    again = kamino("sample", "soft.kamino", "-o", "more.csv", "-n", "50", "--sweeps", "0", cwd=folder)
+    assert again.returncode == 0, again.stderr
+    assert certificate["method"] == {
+        "backend": "marginal",
+        "sequence": "planned",
+        "sampling": "constraint-aware",
+        "weights": "matching",
+    }

@@ -29,6 +29,7 @@ from kamino.errors import InputError
 from kamino.io.text import read_text
 from kamino.pipeline import Backend, Preset, Settings
 from kamino.pipeline.run_plan import RunPlan, plan_run
+from kamino.sampling import Sampling, StepKind
 from kamino.schema import Schema
 
 
@@ -108,7 +109,10 @@ def _steps(plan: RunPlan) -> Table:
     grid = Table()
     for title in ("attribute", "step", "constraints", "why"):
         grid.add_column(title, overflow="fold")
-    for row in plan.sampling.rows():
+    one_by_one = plan.settings.sampling is Sampling.ROW_BY_ROW
+    for step, row in zip(plan.sampling.steps, plan.sampling.rows(), strict=True):
+        if one_by_one and step.kind not in (StepKind.FREE, StepKind.MASK):
+            row = (row[0], "row by row", row[2], "each row is weighed against the rows before it")
         grid.add_row(*(Text(cell) for cell in row))
     return grid
 
