@@ -29,7 +29,8 @@ def test_what_is_given_wins_over_the_preset() -> None:
     assert found.weights is WeightMode.MATCHING
     assert found.neighbours is Neighbours.ADD_REMOVE
     assert found.backend is Backend.NEURAL
-    assert (found.sweeps, found.jobs) == (Settings().sweeps, 2)
+    assert (found.sweeps, found.jobs) == (0, 2)
+    assert Settings.of("default", sweeps=None).sweeps == Settings().sweeps
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,10 @@ WeightsOption = Annotated[
 SweepsOption = Annotated[
     int | None,
     typer.Option(
-        "--sweeps", min=0, help="How often rows are drawn again for soft constraints (4).", rich_help_panel=_METHOD
+        "--sweeps",
+        min=0,
+        help="How often rows are drawn again for soft constraints (4; paper: 0).",
+        rich_help_panel=_METHOD,
     ),
 ]
 CandidatesOption = Annotated[

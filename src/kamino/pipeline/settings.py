@@ -142,6 +142,7 @@ PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
             "sequence": SequenceMode.PAPER,
             "sampling": Sampling.ROW_BY_ROW,
             "weights": WeightMode.PAPER,
+            "sweeps": 0,
             "neighbours": Neighbours.REPLACE,
         },
     }
