@@ -6,10 +6,10 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo test test-slow check format bench clean
+.PHONY: help install install-dev demo test test-slow check format bench bench-peers experiments clean
 
 help:            ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 install: $(STAMP) ## make .venv with the command .venv/bin/kamino
 
@@ -49,6 +49,12 @@ format: install-dev  ## format the code
 bench: install-dev   ## run the benchmarks on built-in data
 	$(BIN)/python bench/check.py
 	$(BIN)/python -m bench.synth --runs 1
+
+bench-peers: install-dev ## compare with other synthesizers on DATA=FOLDER (hours; each in its own environment)
+	$(BIN)/python -m bench.peers.run $(if $(DATA),--data $(DATA))
+
+experiments: install-dev ## run the paper's experiments on DATA=FOLDER (hours)
+	$(BIN)/python -m bench.paper.all $(if $(DATA),--data $(DATA))
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer
@@ -13,6 +14,28 @@ from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.pipeline.stages import Progress, Stage
 from kamino.privacy import Events, Gate, GaussianEvent, multiplier_for
 from kamino.schema import Codec, CodedTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOver:
+    """What a neural fit leaves for the weights of soft constraints: planned releases, or the paper's own, searched."""
+
+    reserved: Events = ()
+    learn_weights: bool = False
+
+
+def left_over(rules: Constraints, settings: Settings, *, rates_noise: float) -> LeftOver:
+    """Say what the weights of soft constraints will need after a neural fit; nothing where there are none.
+
+    `rates_noise` is the noise multiplier that their rates will have, 0 for no noise.
+    """
+    if model_share(rules) == 1:
+        return LeftOver()
+    if settings.weights is WeightMode.PAPER:
+        return LeftOver(learn_weights=True)
+    if rates_noise == 0:
+        return LeftOver()
+    return LeftOver(reserved=((GaussianEvent(noise_multiplier=rates_noise, replace_multiplier=rates_noise), 1),))
 
 
 def fit_model(
@@ -28,52 +51,29 @@ def fit_model(
 ) -> SavedModel:
     """Fit the model along `sequence`, and leave over what the weights of soft constraints will cost.
 
-    `rates_noise` is the noise multiplier that the rates of soft constraints will have.
-
     Guarantees:
         The model depends on the table through the gate only.  [test_replay_passes_for_the_paper_preset]
     """
-    if settings.backend is Backend.NEURAL:
-        return _fit_neural(coded, codec, rules, sequence, settings, gate, rates_noise=rates_noise, progress=progress)
-    return fit_marginal(
-        MemoryMeasurer(coded, codec.sizes, gate),
-        model_attributes(codec),
-        noise_multiplier=multiplier_for(gate.gaussian_left() * model_share(rules)),
-        sequence=sequence,
-        hints=hints_of(rules, codec),
-    )
-
-
-def _fit_neural(
-    coded: CodedTable,
-    codec: Codec,
-    rules: Constraints,
-    sequence: Sequence[str] | None,
-    settings: Settings,
-    gate: Gate,
-    *,
-    rates_noise: float,
-    progress: Progress,
-) -> SavedModel:
+    attributes = model_attributes(codec)
+    if settings.backend is Backend.MARGINAL:
+        return fit_marginal(
+            MemoryMeasurer(coded, codec.sizes, gate),
+            attributes,
+            noise_multiplier=multiplier_for(gate.gaussian_left() * model_share(rules)),
+            sequence=sequence,
+            hints=hints_of(rules, codec),
+        )
     from kamino.model.neural import fit_neural
 
-    soft = model_share(rules) < 1
-    by_matching = settings.weights is WeightMode.MATCHING
+    later = left_over(rules, settings, rates_noise=rates_noise)
     return fit_neural(
         coded,
-        model_attributes(codec),
+        attributes,
         gate,
         sequence=sequence,
-        reserved=rates_events(rates_noise) if soft and by_matching else (),
-        learn_weights=soft and not by_matching,
+        reserved=later.reserved,
+        learn_weights=later.learn_weights,
         jobs=settings.jobs,
         cluster=settings.cluster,
         progress=lambda done, total, name: progress(Stage.FIT, done, total),
     )
-
-
-def rates_events(noise_multiplier: float) -> Events:
-    """What the rates of soft constraints will cost, under either relation; nothing without noise."""
-    if noise_multiplier == 0:
-        return ()
-    return ((GaussianEvent(noise_multiplier=noise_multiplier, replace_multiplier=noise_multiplier), 1),)

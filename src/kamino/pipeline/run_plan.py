@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kamino.constraints import Constraints
-from kamino.engine.rates import model_share
 from kamino.model.marginal.budget import BudgetShares, weigh
 from kamino.pipeline.binding import bind_constraints
 from kamino.pipeline.hints import model_attributes
-from kamino.pipeline.modelling import rates_events
-from kamino.pipeline.settings import Backend, SequenceMode, Settings, WeightMode
+from kamino.pipeline.modelling import left_over
+from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import rates_noise
 from kamino.privacy import gaussian_mu
 from kamino.sampling import SamplingPlan, build_plan, paper_sequence
@@ -113,16 +112,15 @@ def _sequence(codec: Codec, rules: Constraints, settings: Settings) -> tuple[str
 def _neural(codec: Codec, rules: Constraints, plan: SamplingPlan, settings: Settings, num_rows: int) -> NeuralPlan:
     from kamino.model.neural import describe_plan
 
-    soft = model_share(rules) < 1
-    by_matching = settings.weights is WeightMode.MATCHING
     noise = rates_noise(rules, gaussian_mu(settings.budget) ** 2)
+    later = left_over(rules, settings, rates_noise=noise)
     return describe_plan(
         model_attributes(codec),
         settings.budget,
         sequence=plan.sequence,
         num_rows=num_rows,
-        learn_weights=soft and not by_matching,
-        reserved=rates_events(noise) if soft and by_matching else (),
+        learn_weights=later.learn_weights,
+        reserved=later.reserved,
     )
 
 
