@@ -1,8 +1,11 @@
 """Measure soft constraints: the private estimate, its error bar, the weight, and the rate delivered.
 
-python bench/soft.py                              # planted tables, with a model that takes columns as independent
-python bench/soft.py --data FOLDER --table br2000 # a table's own constraints, all soft, with the marginal model
-python bench/soft.py --data FOLDER --table br2000 --sweeps 0 1 2 3
+python bench/soft.py planted                       # planted tables, with a model that takes columns as independent
+python bench/soft.py table --data FOLDER           # br2000: weights by matching and by the paper, against none
+python bench/soft.py sweeps                        # planted tables: rates, distances, time by the number of sweeps
+python bench/soft.py many --data FOLDER            # adult with 2 to 128 approximate constraints, all soft
+
+FOLDER holds T/T.csv and T/T.ic for a table T, and adult/approximate-dcs/adultN.ic. Seconds are of processor time.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +22,7 @@ import pyarrow as pa
 from kamino.constraints import Constraints, count_violations
 from kamino.constraints.tree import SOFT, DenialConstraint
 from kamino.engine import MemoryMeasurer
+from kamino.engine.paper_weights import SAMPLING_RATE, paper_noise
 from kamino.engine.rates import RATES_SHARE, RateEstimates, release_rates
 from kamino.evaluate.metrics import bin_tables, distances_of
 from kamino.io import read_table
@@ -27,8 +32,11 @@ from kamino.pipeline.binding import bind_constraints
 from kamino.pipeline.hints import hints_of, model_attributes
 from kamino.privacy import Budget, Gate, multiplier_for
 from kamino.sampling import build_plan, draw_table
+from kamino.sampling.paper_weights import paper_weights
 from kamino.sampling.weights import FoundWeights, find_weights, rates_of
 from kamino.schema import Codec, CodedTable, Integer, Schema, draft_schema
+
+Rates = Mapping[DenialConstraint, float]
 
 
 class Independent:
@@ -69,118 +77,254 @@ class Independent:
         raise NotImplementedError
 
 
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A table, its constraints as soft ones, and a budget."""
+
+    table: pa.Table
+    codec: Codec
+    coded: CodedTable
+    rules: Constraints
+    epsilon: float
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the table has."""
+        return self.coded.num_rows
+
+    @property
+    def true(self) -> dict[DenialConstraint, float]:
+        """The true rates."""
+        return rates_of(self.codec, self.coded.columns, list(self.rules))
+
+    def gate(self) -> Gate:
+        """A new budget."""
+        return Gate(Budget(epsilon=self.epsilon, delta=1e-6))
+
+    def fit(self, gate: Gate, *, share: float) -> TupleModel:
+        """The default model for a share of the budget."""
+        return fit_marginal(
+            MemoryMeasurer(self.coded, self.codec.sizes, gate),
+            model_attributes(self.codec),
+            noise_multiplier=multiplier_for(gate.gaussian_left() * share),
+            hints=hints_of(self.rules, self.codec),
+        )
+
+    def rates(self, gate: Gate, model: TupleModel) -> RateEstimates:
+        """Measure the rates with what is left of the budget."""
+        left = multiplier_for(gate.gaussian_left())
+        return release_rates(self.coded, self.codec, self.rules, gate, model=model, noise_multiplier=left)
+
+    def distance(self, columns: dict[str, IntArray], order: int = 2) -> float:
+        """The mean distance of marginals to the true table's."""
+        made = self.codec.decode(CodedTable(columns=columns, num_rows=self.num_rows))
+        return float(distances_of(bin_tables(self.table, made), order=order).mean)
+
+
+def read_problem(folder: Path, name: str, epsilon: float, constraints: Path | None = None) -> Problem:
+    """Read a table and its constraints, all taken as soft; its domains are public."""
+    table = read_table(folder / name / f"{name}.csv")
+    text = (constraints or folder / name / f"{name}.ic").read_text()
+    schema = draft_schema(table, trust_domain=True)
+    items = tuple(type(c)(predicates=c.predicates, strength=SOFT) for c in Constraints.parse(text))
+    codec = Codec(schema)
+    rules = bind_constraints(Constraints(items), schema)
+    return Problem(table=table, codec=codec, coded=codec.encode(table), rules=rules, epsilon=epsilon)
+
+
 def planted(rule: str, sizes: tuple[int, int], rate: float, rng: np.random.Generator, rows: int) -> pa.Table:
     """A table whose `b` follows `a` but for strays, as many as make the rule's rate."""
     a = rng.integers(0, sizes[0], rows)
     follows = a % sizes[1] if "->" in rule else a * sizes[1] // sizes[0]
     stray, anything = rng.random(rows), rng.integers(0, sizes[1], rows)
     (constraint,) = Constraints.parse(rule)
+    every = rows if constraint.is_unary else rows * (rows - 1) / 2
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
         table = pa.table({"a": a, "b": np.where(stray < middle, anything, follows)})
-        found = count_violations(table, constraint) / (rows * (rows - 1) / 2)
-        low, high = (middle, high) if found < rate else (low, middle)
+        low, high = (middle, high) if count_violations(table, constraint) / every < rate else (low, middle)
     return table
 
 
-def show(found: FoundWeights, true: Mapping[DenialConstraint, float], made: Mapping[DenialConstraint, float]) -> None:
+def show(found: FoundWeights, true: Rates, made: Rates) -> None:
     """One line for each constraint."""
     for each in found.items:
-        rate = made[each.constraint]
+        rate, right = made[each.constraint], true[each.constraint]
+        measured = "" if each.measured is None else f"measured {each.measured:9.5%} ± {each.deviation:.5%}  "
+        alone = "" if each.unweighted is None else f"unweighted {each.unweighted:9.5%}  "
         print(
-            f"  true {true[each.constraint]:9.5%}  measured {each.measured:9.5%} ± {each.deviation:.5%}  unweighted "
-            f"{each.unweighted:9.5%}  weight {each.weight:9.4g}  delivered {rate:9.5%}  "
-            f"ratio {rate / true[each.constraint]:.3f}",
+            f"  true {right:9.5%}  {measured}{alone}weight {each.weight:9.4g}  delivered {rate:9.5%}  "
+            f"ratio {rate / right if right else np.inf:.3f}",
             flush=True,
         )
 
 
-def measure(coded: CodedTable, codec: Codec, rules: Constraints, gate: Gate, model: TupleModel) -> RateEstimates:
-    """Measure the rates with what is left of the budget."""
-    left = multiplier_for(gate.gaussian_left())
-    return release_rates(coded, codec, rules, gate, model=model, noise_multiplier=left)
+ORDER = "soft: not (t1.a < t2.a and t1.b > t2.b)"
+CASES = (
+    ("soft: a -> b", (90, 10), 0.001),
+    ("soft: a -> b", (9, 10), 0.01),
+    ("soft: check (a = b)", (200, 200), 0.1),
+    (ORDER, (200, 200), 0.1),
+)
 
 
-def run(
-    num_rows: int, codec: Codec, rules: Constraints, rates: RateEstimates, model: TupleModel, sweeps: int
-) -> tuple[FoundWeights, dict[str, IntArray], float]:
-    """Find weights, draw, and tell the seconds of both."""
-    plan = build_plan(codec, rules, sequence=model.sequence)
-    rng = np.random.default_rng()
-    begin = time.process_time()
-    found = find_weights(plan, model, codec, rates, rng, sweeps=sweeps)
-    made = draw_table(plan, model, codec, num_rows, rng, weights=found.weights, targets=found.targets, sweeps=sweeps)
-    return found, made, time.process_time() - begin
+def plant(rule: str, sizes: tuple[int, int], rate: float, seed: int, arguments: argparse.Namespace) -> Problem:
+    """A planted table with its rule."""
+    table = planted(rule, sizes, rate, np.random.default_rng(seed), arguments.rows)
+    codec = Codec(Schema(attributes={n: Integer(min=0, max=s - 1) for n, s in zip("ab", sizes, strict=True)}))
+    rules = Constraints.parse(rule)
+    return Problem(table=table, codec=codec, coded=codec.encode(table), rules=rules, epsilon=arguments.epsilon)
+
+
+def independent(problem: Problem) -> tuple[TupleModel, RateEstimates]:
+    """The model of independent columns and the measured rates, for one budget."""
+    gate = problem.gate()
+    spend = gate.gaussian_left() * (1 - RATES_SHARE)
+    model = Independent(problem.coded, problem.codec, gate, noise_multiplier=multiplier_for(spend))
+    return model, problem.rates(gate, model)
 
 
 def run_planted(arguments: argparse.Namespace) -> None:
-    """Rates that independent columns would exceed many times."""
-    order = "soft: not (t1.a < t2.a and t1.b > t2.b)"
-    cases = [("soft: a -> b", (90, 10), 0.001), ("soft: a -> b", (9, 10), 0.01), (order, (20, 20), 0.1)]
-    for rule, sizes, rate in cases:
+    """Rates that independent columns would exceed about ten times."""
+    for rule, sizes, rate in CASES:
         for number in range(arguments.runs):
-            table = planted(rule, sizes, rate, np.random.default_rng(number), arguments.rows)
-            codec = Codec(Schema(attributes={n: Integer(min=0, max=s - 1) for n, s in zip("ab", sizes, strict=True)}))
-            rules = Constraints.parse(rule)
-            gate = Gate(Budget(epsilon=arguments.epsilon, delta=1e-6))
-            coded = codec.encode(table)
-            spend = gate.gaussian_left() * (1 - RATES_SHARE)
-            model = Independent(coded, codec, gate, noise_multiplier=multiplier_for(spend))
-            rates = measure(coded, codec, rules, gate, model)
-            found, made, seconds = run(coded.num_rows, codec, rules, rates, model, arguments.sweeps[0])
-            print(f"{rule}  a: {sizes[0]}, b: {sizes[1]}  {seconds:.1f} s", flush=True)
-            show(found, rates_of(codec, coded.columns, list(rules)), rates_of(codec, made, list(rules)))
+            problem = plant(rule, sizes, rate, number, arguments)
+            model, rates = independent(problem)
+            begin = time.process_time()
+            found, made = match(problem, model, rates, arguments.sweeps)
+            print(f"{rule}  a: {sizes[0]}, b: {sizes[1]}  {time.process_time() - begin:.1f} s", flush=True)
+            show(found, problem.true, rates_of(problem.codec, made, list(problem.rules)))
+
+
+def match(
+    problem: Problem, model: TupleModel, rates: RateEstimates, sweeps: int
+) -> tuple[FoundWeights, dict[str, IntArray]]:
+    """Find weights by matching, and draw with them."""
+    plan = build_plan(problem.codec, problem.rules, sequence=model.sequence)
+    rng = np.random.default_rng()
+    found = find_weights(plan, model, problem.codec, rates, rng, sweeps=sweeps)
+    return found, draw(problem, model, found, sweeps=sweeps)
+
+
+def draw(
+    problem: Problem, model: TupleModel, found: FoundWeights, *, sweeps: int, steer: bool = True
+) -> dict[str, IntArray]:
+    """Draw a table of the true size."""
+    plan = build_plan(problem.codec, problem.rules, sequence=model.sequence)
+    return draw_table(
+        plan,
+        model,
+        problem.codec,
+        problem.num_rows,
+        np.random.default_rng(),
+        weights=found.weights,
+        targets=found.targets if steer else None,
+        sweeps=sweeps,
+    )
 
 
 def run_table(arguments: argparse.Namespace) -> None:
-    """A table's constraints, all taken as soft."""
-    folder = arguments.data / arguments.table
-    table = read_table(folder / f"{arguments.table}.csv")
-    text = (arguments.constraints or folder / f"{arguments.table}.ic").read_text()
-    schema = draft_schema(table, trust_domain=True)
-    items = tuple(type(c)(predicates=c.predicates, strength=SOFT) for c in Constraints.parse(text))
-    rules = bind_constraints(Constraints(items), schema)
-    codec = Codec(schema)
-    coded = codec.encode(table)
-    for _ in range(arguments.runs):
-        gate = Gate(Budget(epsilon=arguments.epsilon, delta=1e-6))
-        model = fit_marginal(
-            MemoryMeasurer(coded, codec.sizes, gate),
-            model_attributes(codec),
-            noise_multiplier=multiplier_for(gate.gaussian_left() * (1 - RATES_SHARE)),
-            hints=hints_of(rules, codec),
+    """Weights by matching, weights of the paper, and no constraints with all of the budget."""
+    problem = read_problem(arguments.data, arguments.table, arguments.epsilon)
+    true = problem.true
+    for number in range(arguments.runs):
+        free = problem.fit(problem.gate(), share=1.0).sample(problem.num_rows, np.random.default_rng())
+        print(
+            f"run {number + 1}: {arguments.table}, without constraints: 2-way {problem.distance(free):.4f}", flush=True
         )
-        plain = model.sample(coded.num_rows, np.random.default_rng())
-        before = distances_of(bin_tables(table, _table(codec, plain)), order=2).mean
-        rates = measure(coded, codec, rules, gate, model)
-        for sweeps in arguments.sweeps:
-            found, made, seconds = run(coded.num_rows, codec, rules, rates, model, sweeps)
-            after = distances_of(bin_tables(table, _table(codec, made)), order=2).mean
-            print(f"{arguments.table}  sweeps {sweeps}  2-way {after:.4f}, unweighted {before:.4f}  {seconds:.1f} s")
-            if len(found.items) <= 8:
-                show(found, rates_of(codec, coded.columns, list(rules)), rates_of(codec, made, list(rules)))
+        gate = problem.gate()
+        model = problem.fit(gate, share=1 - RATES_SHARE)
+        rates = problem.rates(gate, model)
+        begin = time.process_time()
+        found, made = match(problem, model, rates, arguments.sweeps)
+        spent = time.process_time() - begin
+        print(f" matching: 2-way {problem.distance(made):.4f}, {spent:.1f} s", flush=True)
+        show(found, true, rates_of(problem.codec, made, list(problem.rules)))
+        gate = problem.gate()
+        noise = paper_noise(problem.rules, gate)
+        model = problem.fit(gate, share=1 - RATES_SHARE)
+        plan = build_plan(problem.codec, problem.rules, sequence=model.sequence)
+        begin = time.process_time()
+        found = paper_weights(
+            problem.coded,
+            problem.codec,
+            plan,
+            problem.rules,
+            gate,
+            sample_rows=round(SAMPLING_RATE * model.num_rows),
+            sampling_rate=SAMPLING_RATE,
+            noise_multiplier=noise,
+            num_rows=model.num_rows,
+            rng=np.random.default_rng(),
+        )
+        made = draw(problem, model, found, sweeps=arguments.sweeps)
+        spent = time.process_time() - begin
+        print(f" paper, noise multiplier {noise:.3g}: 2-way {problem.distance(made):.4f}, {spent:.1f} s", flush=True)
+        show(found, true, rates_of(problem.codec, made, list(problem.rules)))
 
 
-def _table(codec: Codec, columns: dict[str, IntArray]) -> pa.Table:
-    return codec.decode(CodedTable(columns=columns, num_rows=len(next(iter(columns.values())))))
+def run_sweeps(arguments: argparse.Namespace) -> None:
+    """Weights found once; then draws with 0, n, 2n and 3n resampled cells for each attribute, and steered ones.
+
+    On planted tables, where weights are needed: on br2000 the default model keeps the rates by itself.
+    """
+    for rule, sizes, rate in CASES:
+        problem = plant(rule, sizes, rate, 0, arguments)
+        model, rates = independent(problem)
+        found, _ = match(problem, model, rates, arguments.sweeps)
+        print(f"{rule}  a: {sizes[0]}, b: {sizes[1]}", flush=True)
+        for sweeps, steer in [(0, False), (1, False), (2, False), (3, False), (arguments.sweeps, True)]:
+            begin = time.process_time()
+            made = draw(problem, model, found, sweeps=sweeps, steer=steer)
+            spent = time.process_time() - begin
+            ways = ", ".join(f"{order}-way {problem.distance(made, order):.4f}" for order in (1, 2))
+            print(f" m = {sweeps} n{', then steered' if steer else ''}: {ways}, {spent:.1f} s", flush=True)
+            show(found, problem.true, rates_of(problem.codec, made, list(problem.rules)))
+
+
+def run_many(arguments: argparse.Namespace) -> None:
+    """Adult with more and more approximate constraints."""
+    for number in arguments.numbers:
+        path = arguments.data / "adult" / "approximate-dcs" / f"adult{number}.ic"
+        problem = read_problem(arguments.data, "adult", arguments.epsilon, path)
+        gate = problem.gate()
+        start = time.process_time()
+        model = problem.fit(gate, share=1 - RATES_SHARE)
+        fitted = time.process_time()
+        rates = problem.rates(gate, model)
+        measured = time.process_time()
+        found, made = match(problem, model, rates, arguments.sweeps)
+        drawn = time.process_time()
+        true, got = problem.true, rates_of(problem.codec, made, list(problem.rules))
+        errors = [abs(got[c] - true[c]) for c in true]
+        weighted = sum(each.weight > 0 for each in found.items)
+        print(
+            f"adult, {number} soft ({len(true)} distinct), {weighted} with a weight: fit {fitted - start:.1f} s, rates "
+            f"{measured - fitted:.1f} s, weights and rows {drawn - measured:.1f} s; 1-way "
+            f"{problem.distance(made, 1):.4f}, 2-way {problem.distance(made):.4f}; rates off by "
+            f"{np.mean(errors):.4%} in the mean, {max(errors):.4%} at most; true mean "
+            f"{np.mean(list(true.values())):.4%}, deviation {max(each.deviation for each in rates.items):.4%} at most",
+            flush=True,
+        )
 
 
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parts = {"planted": run_planted, "table": run_table, "sweeps": run_sweeps, "many": run_many}
+    parser.add_argument("part", choices=parts)
     parser.add_argument("--data", type=Path, help="folder with T/T.csv and T/T.ic")
     parser.add_argument("--table", default="br2000")
-    parser.add_argument("--constraints", type=Path, help="another constraint file for the table")
+    parser.add_argument("--numbers", type=int, nargs="+", default=[2, 4, 8, 16, 32, 64, 128])
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rows", type=int, default=30_000)
-    parser.add_argument("--sweeps", type=int, nargs="+", default=[4])
+    parser.add_argument("--sweeps", type=int, default=4)
     arguments = parser.parse_args()
-    if arguments.data is None:
-        run_planted(arguments)
-    else:
-        run_table(arguments)
+    if arguments.data is None and arguments.part in ("table", "many"):
+        parser.error(f"{arguments.part} needs --data FOLDER")
+    parts[arguments.part](arguments)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from kamino import Constraints, Synthesizer
 from kamino.errors import InputError, KaminoError, ModelError, PrivacyError
 from kamino.io import read_table, write_table
 from kamino.pipeline import Stage
+from kamino.schema import Integer, Schema
 
 TYPED = pa.table(
     {
@@ -189,3 +190,17 @@ def test_a_key_over_too_small_a_domain_is_refused_before_anything_is_spent() -> 
     assert gate.ledger.entries == ()
     made = Synthesizer(schema, "key (a)", seed=1).fit(table, num_rows=10).sample(10)
     assert sorted(made.column("a").to_pylist()) == list(range(10))
+
+
+def test_what_is_not_promised_of_soft_constraints_is_said() -> None:
+    """A soft constraint that ends on a column which hard ones decide is not weighed: plan and certificate say so."""
+    schema = Schema(attributes={"a": Integer(min=0, max=9), "b": Integer(min=0, max=9), "c": Integer(min=0, max=9)})
+    rules = Constraints.parse("a -> c\nb -> c\nsoft: not (t1.b > t2.b and t1.c < t2.c and t1.a != t2.a)")
+    table = pa.table({"a": [1, 2, 3] * 30, "b": [1, 1, 2] * 30, "c": [4, 4, 6] * 30})
+    made = Synthesizer(schema, rules, seed=1).fit(table)
+    (note,) = made.certificate(made.sample(20))["notes"]
+    assert "not weighed, for hard constraints decide b" in note
+    assert made.plan(90).notes == (note,)
+    by_row = Synthesizer(schema, rules, seed=1, sampling="row-by-row").fit(table)
+    assert by_row.certificate(by_row.sample(20))["notes"] == []
+    assert by_row.plan(90).notes == ()

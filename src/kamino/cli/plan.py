@@ -87,6 +87,8 @@ def print_plan(console: Console, plan: RunPlan) -> None:
         return
     console.print("How rows are drawn, one attribute after the other:")
     console.print(_steps(plan))
+    for note in plan.notes:
+        console.print(Text(f"Note: {note}.", style="yellow"))
     if plan.settings.backend is Backend.NEURAL:
         _print_neural(console, plan)
         return

@@ -26,6 +26,8 @@ def print_run(console: Console, certificate: dict[str, Any], *, output: Path | N
         moved = [c for c in soft if c["sweeps"]]
         if moved:
             console.print(_sweeps(moved))
+    for note in certificate["notes"]:
+        console.print(Text(f"Note: {note}.", style="yellow"))
 
 
 def _soft(constraints: list[dict[str, Any]]) -> Table:

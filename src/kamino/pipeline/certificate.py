@@ -11,6 +11,8 @@ import kamino
 from kamino.constraints import count_violations, print_constraint
 from kamino.engine.typing import SPELLINGS
 from kamino.pipeline.fitted import Fitted
+from kamino.sampling import Sampling, build_plan
+from kamino.sampling.soft_notes import soft_notes
 from kamino.sampling.sweeps import SweepLog
 from kamino.schema import Source
 
@@ -43,6 +45,7 @@ def certificate_of(
         "rows": table.num_rows,
         "method": {name: getattr(fitted.settings, name).value for name in _METHOD},
         "constraints": _constraints(fitted, table, sweeps or SweepLog()),
+        "notes": list(_notes(fitted)),
     }
     if sha256 is not None:
         document["sha256"] = sha256
@@ -65,6 +68,15 @@ def _constraints(fitted: Fitted, table: pa.Table, sweeps: SweepLog) -> list[dict
             document |= {"measured": each.measured, "deviation": each.deviation, "weight": each.weight}
         documents.append(document)
     return documents
+
+
+def _notes(fitted: Fitted) -> tuple[str, ...]:
+    """What is not promised of soft constraints; row by row all of them are weighed."""
+    if fitted.settings.sampling is not Sampling.CONSTRAINT_AWARE or not fitted.soft.items:
+        return ()
+    codec = fitted.codec
+    plan = build_plan(codec, fitted.constraints, references=fitted.references, sequence=fitted.model.sequence)
+    return soft_notes(plan, codec)
 
 
 def finding_cost(ledger: dict[str, Any]) -> dict[str, float]:

@@ -14,7 +14,8 @@ from kamino.pipeline.modelling import left_over
 from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import rates_noise
 from kamino.privacy import gaussian_mu
-from kamino.sampling import SamplingPlan, build_plan, paper_sequence
+from kamino.sampling import Sampling, SamplingPlan, build_plan, paper_sequence
+from kamino.sampling.soft_notes import soft_notes
 from kamino.schema import Codec, Schema
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class RunPlan:
 
     `missing` are the attributes whose domains will be found within the budget: until then no order can be planned.
     `expected` are the first measurements of the marginal backend; `neural` are the parameters of the neural one, which
-    depend on the number of rows.
+    depend on the number of rows. `notes` say what is not promised of soft constraints.
     """
 
     settings: Settings
@@ -47,6 +48,7 @@ class RunPlan:
     expected: tuple[Expected, ...]
     num_rows: int | None
     neural: NeuralPlan | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def noise_multiplier(self) -> float:
@@ -65,6 +67,7 @@ class RunPlan:
             "sampling": self.sampling.to_json() if self.sampling else None,
             "backend": self.settings.backend.value,
             "measurements": [vars(each) for each in self.expected],
+            "notes": list(self.notes),
             "neural": self.neural.to_json() if self.neural else None,
             "rows": self.num_rows,
         }
@@ -100,6 +103,7 @@ def plan_run(schema: Schema, constraints: Constraints, settings: Settings, *, nu
         shares=shares,
         expected=_expected(codec, settings, shares, num_rows) if by_marginals else (),
         num_rows=num_rows,
+        notes=soft_notes(plan, codec) if settings.sampling is Sampling.CONSTRAINT_AWARE else (),
         neural=None if by_marginals or num_rows is None else _neural(codec, rules, plan, settings, num_rows),
     )
 
