@@ -11,6 +11,7 @@ from tests.cli.test_check_command import kamino
 from kamino.constraints import Constraints, count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.io import read_table, write_table
+from kamino.pipeline.stages import silent
 from kamino.schema import draft_schema
 
 MARKER = "MARKER-4471"
@@ -116,7 +117,7 @@ def test_full_disk_leaves_no_partial_file(folder: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="No space left on device"):
-        make(fitted, 10, folder / "empty" / "x.csv", lambda stage: None)
+        make(fitted, 10, folder / "empty" / "x.csv", silent)
     assert list((folder / "empty").iterdir()) == []
 
 
@@ -129,7 +130,7 @@ def test_a_table_that_breaks_a_hard_constraint_is_not_written(folder: Path, monk
     broken = Synthesizer(trust_domain=True, seed=1).fit(folder / "tax.parquet").sample(500)
     monkeypatch.setattr(fitted, "sample", lambda *_, **__: broken)
     with pytest.raises(SamplingError, match="zip -> city"):
-        make(fitted, 500, folder / "empty" / "x.csv", lambda stage: None)
+        make(fitted, 500, folder / "empty" / "x.csv", silent)
     assert list((folder / "empty").iterdir()) == []
 
 
