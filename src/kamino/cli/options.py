@@ -42,7 +42,7 @@ PresetOption = Annotated[
 ]
 BackendOption = Annotated[
     Backend | None,
-    typer.Option("--backend", help="The model: marginal, or neural (needs kamino[neural]).", rich_help_panel=_METHOD),
+    typer.Option("--backend", help="The model: marginal, or neural (needs kamino\\[neural]).", rich_help_panel=_METHOD),
 ]
 SequenceOption = Annotated[
     SequenceMode | None, typer.Option("--sequence", help="How attributes are ordered.", rich_help_panel=_METHOD)

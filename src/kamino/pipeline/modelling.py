@@ -73,7 +73,8 @@ def fit_model(
         sequence=sequence,
         reserved=later.reserved,
         learn_weights=later.learn_weights,
-        jobs=settings.jobs,
+        # A cluster is given to be used: one job at a time would leave it out.
+        jobs=settings.jobs if settings.cluster is None else max(2, settings.jobs),
         cluster=settings.cluster,
         progress=lambda done, total, name: progress(Stage.FIT, done, total),
     )

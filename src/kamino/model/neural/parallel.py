@@ -55,7 +55,8 @@ def train_side_by_side(
         noisy = fit.gate.budget.is_private
         tasks.append((place, joblib.delayed(train_one)(fit.rows(step), descent, plan, coins, noisy)))
     with _workers(cluster):
-        results = joblib.Parallel(n_jobs=jobs, return_as="generator")(task for _, task in tasks)
+        # By default joblib puts large arrays, here private rows, into temporary files.
+        results = joblib.Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)(task for _, task in tasks)
         for (place, _), params in zip(tasks, results, strict=True):
             step = fit.chain[place]
             found[place] = SubModel(unit=step.unit, context=step.context, params=params)
