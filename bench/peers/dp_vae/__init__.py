@@ -1,0 +1,1 @@
+"""A small DP-VAE, made for this comparison only."""

@@ -1,0 +1,1 @@
+"""Runs dpmm: PrivBayes, MST and AIM."""

@@ -1,0 +1,1 @@
+"""Runs SmartNoise: MST and PATE-CTGAN."""
