@@ -1,0 +1,161 @@
+"""Measure the neural backend beside the marginal one. Prints Markdown tables, as docs/neural.md has them.
+
+    python -m bench.neural --data FOLDER                                  # distances of the tables T/T.csv of FOLDER
+    python -m bench.neural --data FOLDER --tables adult --part held-out   # log-likelihood of rows that were not seen
+    python -m bench.neural --data FOLDER --tables adult --part parallel   # sub-models in sequence, and in 2 processes
+
+Models only: rows are drawn from the model itself. Constraints decide the order of attributes and, as in a full run,
+tell the marginal backend what to measure together; no row is checked against them. Every fit has a process of its own,
+so that its CPU time is its own. Domains are taken as public.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.tables import read, table_names
+from kamino.engine import MemoryMeasurer
+from kamino.evaluate.metrics import bin_tables, distances_of
+from kamino.model import SavedModel, fit_marginal
+from kamino.model.neural import fit_neural
+from kamino.pipeline.hints import hints_of, model_attributes
+from kamino.privacy import Budget, Gate, Neighbours, multiplier_for
+from kamino.sampling import build_plan
+from kamino.schema import Codec, CodedTable, draft_schema
+
+HELD_OUT = 3_000
+# A row that a model holds impossible counts as this, for each attribute.
+LEAST_LOG = -20.0
+HEADERS = {
+    "distances": ("table", "backend", "1-way mean", "1-way max", "2-way mean", "CPU s"),
+    "held-out": ("table", "backend", "nats a row, all attributes", "nats a row, without the largest", "CPU s"),
+    "parallel": ("table", "processes", "1-way mean", "1-way max", "2-way mean", "CPU s", "elapsed s"),
+}
+
+
+def fit(coded: CodedTable, codec: Codec, gate: Gate, arguments: argparse.Namespace) -> SavedModel:
+    """Fit one backend along the order that the table's constraints ask for."""
+    attributes, rules = model_attributes(codec), read(arguments.data, arguments.tables[0])[1]
+    sequence = build_plan(codec, rules).sequence
+    if arguments.backend == "neural":
+        return fit_neural(coded, attributes, gate, sequence=sequence, jobs=arguments.jobs)
+    multiplier = multiplier_for(gate.gaussian_left()) if gate.budget.is_private else 0.0
+    measurer = MemoryMeasurer(coded, codec.sizes, gate)
+    hints = hints_of(rules, codec)
+    return fit_marginal(measurer, attributes, noise_multiplier=multiplier, sequence=sequence, hints=hints)
+
+
+def one_run(arguments: argparse.Namespace) -> None:
+    """Fit one backend on one table, and print what was measured as a line of JSON."""
+    table, _ = read(arguments.data, arguments.tables[0])
+    codec = Codec(draft_schema(table, trust_domain=True))
+    coded = codec.encode(table)
+    seen, unseen = split(coded) if arguments.part == "held-out" else (coded, coded)
+    budget = Budget(epsilon=arguments.epsilon, delta=1e-6, neighbours=Neighbours.REPLACE)
+    begin, clock = time.process_time(), time.perf_counter()
+    model = fit(seen, codec, Gate(budget), arguments)
+    row: dict[str, Any] = {"elapsed": time.perf_counter() - clock, "cpu": time.process_time() - begin}
+    if arguments.jobs > 1:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)
+        workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+        row["cpu"] += workers.ru_utime + workers.ru_stime
+    if arguments.part == "held-out":
+        row |= surprise(model, unseen)
+    else:
+        drawn = CodedTable(columns=model.sample(table.num_rows, np.random.default_rng()), num_rows=table.num_rows)
+        pair = bin_tables(table, codec.decode(drawn))
+        one, two = (distances_of(pair, order=order) for order in (1, 2))
+        row |= {"one": one.mean, "most": one.maximum, "two": two.mean}
+    print(json.dumps(row), flush=True)
+
+
+def split(coded: CodedTable) -> tuple[CodedTable, CodedTable]:
+    """Set some rows apart, always the same ones."""
+    order = np.random.default_rng(0).permutation(coded.num_rows)
+    parts = order[:-HELD_OUT], order[-HELD_OUT:]
+    first, second = (
+        CodedTable(columns={name: codes[rows] for name, codes in coded.columns.items()}, num_rows=len(rows))
+        for rows in parts
+    )
+    return first, second
+
+
+def surprise(model: SavedModel, rows: CodedTable) -> dict[str, float]:
+    """The negative log-likelihood of a row in nats, over all attributes and without the one that has the most."""
+    each = {}
+    for name in model.sequence:
+        conditional = model.conditional(name, {parent: rows[parent] for parent in model.parents(name)}, rows.num_rows)
+        each[name] = -float(np.maximum(conditional.of(rows[name]), LEAST_LOG).mean())
+    return {"all": sum(each.values()), "rest": sum(each.values()) - max(each.values())}
+
+
+def runs(arguments: argparse.Namespace, table: str, backend: str, jobs: int) -> list[dict[str, float]]:
+    """Several fits, each in a process of its own."""
+    epsilon = math.inf if arguments.part == "held-out" else arguments.epsilon
+    command = [sys.executable, "-m", "bench.neural", "--one", "--tables", table, "--backend", backend]
+    command += ["--jobs", str(jobs), "--part", arguments.part, "--epsilon", str(epsilon)]
+    command += ["--data", str(arguments.data)] if arguments.data else []
+    found = []
+    for _ in range(arguments.runs):
+        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        found.append(json.loads(ran.stdout.splitlines()[-1]))
+    return found
+
+
+def line(part: str, table: str, label: str, rows: list[dict[str, float]]) -> str:
+    """One line of a Markdown table: means over runs, and the worst maximum."""
+
+    def mean(key: str) -> float:
+        return float(np.mean([row[key] for row in rows]))
+
+    if part == "held-out":
+        cells = [f"{mean('all'):.2f}", f"{mean('rest'):.2f}", f"{mean('cpu'):.0f}"]
+    else:
+        most = max(row["most"] for row in rows)
+        cells = [f"{mean('one'):.4f}", f"{most:.3f}", f"{mean('two'):.4f}", f"{mean('cpu'):.0f}"]
+    if part == "parallel":
+        cells.append(f"{mean('elapsed'):.0f}")
+    return f"| {' | '.join([table, label, *cells])} |"
+
+
+def main() -> None:
+    """Read the arguments, run, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--tables", nargs="+")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--part", choices=list(HEADERS), default="distances")
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--backends", nargs="+", default=["marginal", "neural"])
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--backend", default="neural", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=1, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        one_run(arguments)
+        return
+    header = HEADERS[arguments.part]
+    print(f"| {' | '.join(header)} |\n| {' | '.join('---' for _ in header)} |")
+    for table in arguments.tables or table_names(arguments.data):
+        if arguments.part == "parallel":
+            ways = [("1", "neural", 1), ("2", "neural", 2)]
+        else:
+            ways = [(backend, backend, 1) for backend in arguments.backends]
+        for label, backend, jobs in ways:
+            print(line(arguments.part, table, label, runs(arguments, table, backend, jobs)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
