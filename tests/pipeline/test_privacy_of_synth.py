@@ -161,7 +161,7 @@ def test_replay_passes_for_soft_constraints(replays: Any) -> None:
 SOFT = Constraints.parse("city -> zone\nsoft: not (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)")
 
 
-@pytest.mark.parametrize("weights", ["paper", "matching"])
+@pytest.mark.parametrize("weights", ["paper", pytest.param("matching", marks=pytest.mark.slow)])
 def test_replay_passes_for_the_paper_preset(replays: Any, weights: str) -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings.of("paper", epsilon=gate.budget.epsilon, weights=weights, seed=1)

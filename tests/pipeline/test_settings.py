@@ -71,3 +71,9 @@ def test_import_is_free_of_the_extra() -> None:
 
     code = "import kamino, kamino.cli, sys; sys.exit(any(m in sys.modules for m in ('jax', 'optax', 'torch')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_plan_of_the_paper_preset_is_plain_data() -> None:
+    document = Synthesizer(Schema(attributes={"a": Boolean()}), preset="paper").plan(20_000).to_json()
+    assert document["backend"] == "neural"
+    assert document["neural"]["epsilon"]["replace"] <= 1

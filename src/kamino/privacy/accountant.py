@@ -16,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
@@ -102,6 +103,7 @@ def epsilon_of(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
     return _epsilon_by_pld(total, delta=left, neighbours=neighbours)
 
 
+@lru_cache(maxsize=256)
 def _epsilon_by_pld(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
     import dp_accounting
     from dp_accounting import pld
