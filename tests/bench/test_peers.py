@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from dataclasses import replace
 from pathlib import Path
