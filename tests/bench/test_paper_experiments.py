@@ -121,6 +121,7 @@ def arguments(folder: Path, *more: str) -> list[str]:
     return [*shared, "--store", str(folder / "store"), "--docs", str(folder / "docs"), *more]
 
 
+@pytest.mark.slow
 def test_an_experiment_runs_from_end_to_end(folder: Path) -> None:
     violations.main(arguments(folder))
     page = (folder / "docs" / "violations.md").read_text()
@@ -141,6 +142,7 @@ def test_what_is_stored_is_not_made_again(folder: Path) -> None:
     assert len(other.violations) == len(first.violations)
 
 
+@pytest.mark.slow
 def test_cleaning_is_judged_from_one_fit(folder: Path) -> None:
     cleaning.main(arguments(folder))
     page = (folder / "docs" / "cleaning.md").read_text()

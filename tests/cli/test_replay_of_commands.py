@@ -110,7 +110,7 @@ def test_replay_passes_for_the_synth_command(replays: Any, command: Any, kind: s
     assert sorted(left) == ["m.kamino", "out.csv", "out.csv.certificate.json"]
 
 
-@pytest.mark.parametrize("kind", ["csv", "duckdb"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_replay_passes_for_the_synth_command_without_schema(replays: Any, command: Any, kind: str) -> None:
     replays(lambda table, gate: command(table, gate, kind, SYNTH), private_table(), relations=(Neighbours.ADD_REMOVE,))
 

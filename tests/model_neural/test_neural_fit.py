@@ -174,7 +174,7 @@ def test_small_networks_are_not_counted(counted: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("place", [0, 30])
+@pytest.mark.parametrize("place", [0, pytest.param(30, marks=pytest.mark.slow)])
 def test_replay_passes_for_the_neural_backend(place: int) -> None:
     table = make_table(61)
     report = replay(_run, table, _changed(table, lambda codes: np.delete(codes, place)), budget=BUDGET)
