@@ -121,7 +121,6 @@ def arguments(folder: Path, *more: str) -> list[str]:
     return [*shared, "--store", str(folder / "store"), "--docs", str(folder / "docs"), *more]
 
 
-@pytest.mark.slow
 def test_an_experiment_runs_from_end_to_end(folder: Path) -> None:
     violations.main(arguments(folder))
     page = (folder / "docs" / "violations.md").read_text()
