@@ -30,9 +30,9 @@ from kamino.model.marginal.backend import fit_marginal
 from kamino.model.protocol import Cells, CodeMap, Conditional, FloatArray, IntArray, TupleModel
 from kamino.pipeline.binding import bind_constraints
 from kamino.pipeline.hints import hints_of, model_attributes
+from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate, multiplier_for
 from kamino.sampling import build_plan, draw_table
-from kamino.sampling.paper_weights import paper_weights
 from kamino.sampling.weights import FoundWeights, find_weights, rates_of
 from kamino.schema import Codec, CodedTable, Integer, Schema, draft_schema
 

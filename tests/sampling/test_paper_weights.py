@@ -14,9 +14,10 @@ from tests.sampling.fakes import integers
 
 from kamino.constraints import Constraints
 from kamino.engine.paper_weights import NoisyMatrix
+from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate
 from kamino.sampling import build_plan
-from kamino.sampling.paper_weights import START, learn_weights, paper_weights
+from kamino.sampling.paper_weights import START, learn_weights
 from kamino.sampling.prices import PerViolation, price_of
 from kamino.sampling.weights import FoundWeight, FoundWeights
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
-from kamino.constraints import Constraints
-from kamino.engine.paper_weights import SAMPLING_RATE, paper_noise
+from kamino.constraints import Constraints, DenialConstraint
+from kamino.engine.paper_weights import SAMPLING_RATE, paper_noise, release_violation_matrix
 from kamino.engine.rates import model_share, release_rates
 from kamino.model import SavedModel
 from kamino.model.neural import NeuralModel
 from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.privacy import Gate, multiplier_for
 from kamino.sampling import SamplingPlan
-from kamino.sampling.paper_weights import paper_weights
+from kamino.sampling.paper_weights import learn_weights
 from kamino.sampling.weights import FoundWeights, find_weights
 from kamino.schema import Codec, CodedTable
 
@@ -77,3 +78,34 @@ def weigh(
         sampling_rate=rate,
         rng=rng,
     )
+
+
+def paper_weights(
+    coded: CodedTable,
+    codec: Codec,
+    plan: SamplingPlan,
+    rules: Iterable[DenialConstraint],
+    gate: Gate,
+    *,
+    sample_rows: int,
+    noise_multiplier: float,
+    num_rows: float,
+    rng: np.random.Generator,
+    sampling_rate: float | None = None,
+) -> FoundWeights:
+    """Release the violation matrix of a sample (see `release_violation_matrix`), and learn the weights from it.
+
+    Guarantees:
+        The result depends on the table through the gate only.  [test_replay_passes_for_paper_weights]
+    """
+    matrix = release_violation_matrix(
+        coded,
+        codec,
+        rules,
+        gate,
+        sample_rows=sample_rows,
+        noise_multiplier=noise_multiplier,
+        num_rows=num_rows,
+        sampling_rate=sampling_rate,
+    )
+    return learn_weights(matrix, plan, rng)

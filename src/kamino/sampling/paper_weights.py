@@ -9,52 +9,16 @@ and there are as many steps for an attribute as the sample has places (T_w = L_w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from kamino.constraints import DenialConstraint
-from kamino.engine.paper_weights import NoisyMatrix, release_violation_matrix
+from kamino.engine.paper_weights import NoisyMatrix
 from kamino.model.protocol import FloatArray
-from kamino.privacy import Gate
 from kamino.sampling.plan import SamplingPlan
 from kamino.sampling.weights import FoundWeight, FoundWeights
-from kamino.schema import Codec, CodedTable
 
 START = 1.0
 STEP = 0.1
 _LINES = 1.0
-
-
-def paper_weights(
-    coded: CodedTable,
-    codec: Codec,
-    plan: SamplingPlan,
-    rules: Iterable[DenialConstraint],
-    gate: Gate,
-    *,
-    sample_rows: int,
-    noise_multiplier: float,
-    num_rows: float,
-    rng: np.random.Generator,
-    sampling_rate: float | None = None,
-) -> FoundWeights:
-    """Release the violation matrix of a sample (see `release_violation_matrix`), and learn the weights from it.
-
-    Guarantees:
-        The result depends on the table through the gate only.  [test_replay_passes_for_paper_weights]
-    """
-    matrix = release_violation_matrix(
-        coded,
-        codec,
-        rules,
-        gate,
-        sample_rows=sample_rows,
-        noise_multiplier=noise_multiplier,
-        num_rows=num_rows,
-        sampling_rate=sampling_rate,
-    )
-    return learn_weights(matrix, plan, rng)
 
 
 def learn_weights(matrix: NoisyMatrix, plan: SamplingPlan, rng: np.random.Generator) -> FoundWeights:
