@@ -16,7 +16,7 @@ import numpy as np
 from kamino.constraints import DenialConstraint
 from kamino.constraints.counting.conjunction import Conjunction, Cross, conjunction_of
 from kamino.constraints.counting.method import count
-from kamino.constraints.counting.problem import Axis, Problem, combine_keys, strict_order
+from kamino.constraints.counting.problem import Axis, Problem, combine_keys, order_axis
 from kamino.constraints.tree import Operator
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.comparing import Columns, Judge, Mask
@@ -161,7 +161,7 @@ def _matches(conjunction: Conjunction, judge: Judge, left: Columns, right: Colum
     problem = Problem(
         key=combine_keys(equal) if equal else nobody,
         unequal=tuple(axis for cross, axis in axes.items() if cross.op is Operator.NE),
-        orders=tuple(_ordered(axis, cross.op) for cross, axis in axes.items() if cross.op and cross.op.is_order),
+        orders=tuple(order_axis(axis, cross.op) for cross, axis in axes.items() if cross.op and cross.op.is_order),
     )
     found[on_left] = count(problem)
     return found
@@ -182,12 +182,6 @@ def _axis(cross: Cross, op: Operator, judge: Judge, left: Columns, right: Column
 
 
 _FAR = np.iinfo(np.int64).max
-
-
-def _ordered(axis: Axis, op: Operator) -> Axis:
-    """The axis turned so that the comparison asks for a strictly greater rank on the right."""
-    up = op in (Operator.LT, Operator.LE)
-    return strict_order(axis if up else axis.reversed(), or_equal=op in (Operator.LE, Operator.GE))
 
 
 def count_all(partners: Mapping[DenialConstraint, Partners], settled: IntArray) -> dict[DenialConstraint, float]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kamino.constraints.counting.conjunction import Conjunction, Cross, conjunction_of
 from kamino.constraints.counting.method import Method, choose_method, count
-from kamino.constraints.counting.problem import Axis, Counts, Problem, combine_keys, strict_order
+from kamino.constraints.counting.problem import Axis, Counts, Problem, combine_keys, order_axis
 from kamino.constraints.counting.ranks import NULL, Mask, RankedTable, compare
 from kamino.constraints.tree import (
     Column,
@@ -133,7 +133,7 @@ def _problem(table: RankedTable, conjunction: Conjunction) -> tuple[Problem, npt
     problem = Problem(
         key=combine_keys(equal) if equal else nobody,
         unequal=tuple(axes[c] for c in conjunction.cross if c.op is Operator.NE),
-        orders=tuple(_order_axis(axes[c], c.op) for c in conjunction.cross if c.op and c.op.is_order),
+        orders=tuple(order_axis(axes[c], c.op) for c in conjunction.cross if c.op and c.op.is_order),
     )
     return problem, np.flatnonzero(left)
 
@@ -142,12 +142,6 @@ def _axis(table: RankedTable, cross: Cross, left: Mask, right: Mask, everyone: b
     a, b, size = table.ranks(cross.left, cross.right)
     axis = Axis(left=a, right=b, size=size)
     return axis if everyone else axis.take(left, right)
-
-
-def _order_axis(axis: Axis, op: Operator) -> Axis:
-    """The axis turned so that the comparison asks for a strictly greater rank on the right."""
-    up = op in (Operator.LT, Operator.LE)
-    return strict_order(axis if up else axis.reversed(), or_equal=op in (Operator.LE, Operator.GE))
 
 
 def _holds(table: RankedTable, predicates: tuple[Predicate, ...]) -> Mask:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from kamino.constraints.tree import Operator
+
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
 
@@ -34,7 +36,7 @@ class Problem:
     """For each left row, count the right rows with the same key, a rank unequal on each `unequal` axis and a
     greater rank on each `orders` axis.
 
-    Orders are strict: "less or equal" is made strict by putting right ranks half a step up (`strict_order`).
+    Orders are strict: "less or equal" is made strict by putting right ranks one step up (`strict_order`).
     """
 
     key: Axis
@@ -68,10 +70,15 @@ class Problem:
         return replace(self, key=combine_keys([self.key, self.unequal[0]]), unequal=self.unequal[1:])
 
 
+def order_axis(axis: Axis, op: Operator) -> Axis:
+    """The axis turned so that the comparison asks for a strictly greater rank on the right."""
+    up = op in (Operator.LT, Operator.LE)
+    return strict_order(axis if up else axis.reversed(), or_equal=op in (Operator.LE, Operator.GE))
+
+
 def strict_order(axis: Axis, *, or_equal: bool) -> Axis:
     """An axis on which "right greater than left" means right greater (or equal) in the ranks given."""
-    shift_left, shift_right = (0, 1) if or_equal else (1, 0)
-    return Axis(left=2 * axis.left + shift_left, right=2 * axis.right + shift_right, size=2 * axis.size)
+    return Axis(left=axis.left, right=axis.right + 1, size=axis.size + 1) if or_equal else axis
 
 
 def combine_keys(axes: Sequence[Axis]) -> Axis:
