@@ -16,7 +16,7 @@ from kamino.evaluate.svg import Attribute, tag, width_of
 
 WIDTH, HEIGHT = 900, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 78, 66
-COLOURS = ("#4c8bf5", "#e8833a", "#3fa66b", "#b65fcf", "#c9a227", "#8a8f98", "#d1495b")
+COLOURS = ("#4c8bf5", "#e8833a", "#3fa66b", "#b65fcf", "#c9a227", "#8a8f98", "#d1495b", "#2a9d9d")
 STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#4a525b}.title{font-size:16px;font-weight:600}"
     ".grid{stroke:#8a8f98;stroke-opacity:.3}.axis{stroke:#8a8f98}.error{stroke:#4a525b;stroke-width:1.5}"
@@ -92,7 +92,9 @@ def _scale(series: Series, *, log: bool, low: float | None) -> Scale:
     top = max((value.mean + value.deviation for value in found), default=1.0)
     if log:
         least = min((value.mean for value in found if value.mean > 0), default=1.0)
-        return Scale(low=10.0 ** math.floor(math.log10(least)), high=10.0 ** math.ceil(math.log10(top or 1)), log=True)
+        first = math.floor(math.log10(least))
+        last = max(first + 1, math.ceil(math.log10(top))) if top > 0 else first + 1
+        return Scale(low=10.0**first, high=10.0**last, log=True)
     least = min((value.mean - value.deviation for value in found), default=0.0) if low is None else low
     step = _round_step(max(top - least, 1e-9) / 5)
     begin = math.floor(least / step + 1e-9) * step

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +13,7 @@ from bench.paper import asking, cleaning, pages, repair, spread, violations
 from bench.paper.asking import ask
 from bench.paper.cases import Case
 from bench.paper.figures import figures_of
-from bench.paper.plots import bars, lines
+from bench.paper.plots import BOTTOM, HEIGHT, TOP, bars, lines
 from bench.paper.repair import Order, clean, pool, pool_adjacent, repair_left, vote
 from bench.paper.spread import Spread, percent, written
 
@@ -95,6 +96,14 @@ def test_figures_say_how_many_runs_there_were() -> None:
     assert written(Spread.of([])) == "not run"
     assert percent(Spread.of([0.0, 0.0])) == "0"
     assert percent(Spread.of([0.0, 0.00002])) == "0.00001 ± 0.00001"
+
+
+@pytest.mark.parametrize("values", [[3.0], [10.0], [0.0], [10.0, 10.0]])
+def test_logarithmic_plots_take_values_within_one_power_of_ten(values: list[float]) -> None:
+    picture = bars("t", "seconds", ["one"], {"x": [Spread.of(values)]}, log=True)
+    height = re.search(r'<rect[^>]*height="([0-9.]+)"[^>]*><title', picture)
+    assert height is not None
+    assert 1.5 <= float(height.group(1)) <= HEIGHT - TOP - BOTTOM
 
 
 def test_plots_leave_gaps_for_what_was_not_run() -> None:

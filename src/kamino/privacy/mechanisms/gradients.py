@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
-from kamino.privacy.events import PoissonGaussianEvent
 from kamino.privacy.ledger import Entry
+from kamino.privacy.mechanisms.opening import draw_coins, sampled_event
 from kamino.privacy.mechanisms.poisson import Draws, sample_rows, sample_rows_by_value
 from kamino.privacy.sensitivity import Sensitivity
 
@@ -103,18 +103,15 @@ def release_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPlan)
 
 def open_descent(gate: Gate, plan: DescentPlan) -> bytes:
     """Charge all steps of a descent and return the coins that all its samples and noise come from."""
-    if gate.unit.max_rows > 1:
-        raise PrivacyError(
-            f"the privacy unit is {gate.unit.describe()}, but a descent samples and clips single rows; "
-            "use the marginal backend, or max_rows=1."
-        )
-    if gate.budget.is_private and not 0 < plan.noise_multiplier < math.inf:
-        raise PrivacyError(f"a descent has noise multiplier {plan.noise_multiplier}; expected a positive number.")
-    multiplier = plan.noise_multiplier if gate.budget.is_private else 0.0
-    event = PoissonGaussianEvent(noise_multiplier=multiplier, sampling_rate=plan.sampling_rate)
+    event = sampled_event(
+        gate,
+        "a descent",
+        instead="use the marginal backend",
+        noise_multiplier=plan.noise_multiplier,
+        sampling_rate=plan.sampling_rate,
+    )
     gate.charge(_entry(gate, plan, ((event, plan.steps),), kind="gradients"))
-    coin_entry = Entry(kind="coins", what=f"coins of {plan.what}", attributes=plan.attributes, events=())
-    return gate.play(coin_entry, truth=lambda: None, answer=lambda _: gate.noise.coins())
+    return draw_coins(gate, plan.what, plan.attributes)
 
 
 def run_descent(

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
-from kamino.privacy.events import PoissonGaussianEvent
 from kamino.privacy.ledger import Entry
+from kamino.privacy.mechanisms.opening import draw_coins, sampled_event
 from kamino.privacy.mechanisms.poisson import Draws
 from kamino.privacy.sensitivity import Sensitivity
 
@@ -67,28 +67,25 @@ class SamplePlan:
 
 def release_sample(gate: Gate, rows: Codes, measure: Measure, plan: SamplePlan) -> Codes:
     """Sample, measure, and add noise; see `Gate.release_sample`."""
-    if gate.unit.max_rows > 1:
-        raise PrivacyError(
-            f"the privacy unit is {gate.unit.describe()}, but single rows are sampled; find weights by matching, "
-            "or use max_rows=1."
-        )
-    if gate.budget.is_private and not 0 < plan.noise_multiplier < math.inf:
-        raise PrivacyError(f"a sample has noise multiplier {plan.noise_multiplier}; expected a positive number.")
-    multiplier = plan.noise_multiplier if gate.budget.is_private else 0.0
-    event = PoissonGaussianEvent(noise_multiplier=multiplier, sampling_rate=plan.sampling_rate)
+    event = sampled_event(
+        gate,
+        "a sample",
+        instead="find weights by matching",
+        noise_multiplier=plan.noise_multiplier,
+        sampling_rate=plan.sampling_rate,
+    )
     entry = Entry(
         kind="sample",
         what=plan.what,
         attributes=plan.attributes,
         events=((event, 1),),
-        sigma=multiplier * plan.sensitivity,
+        sigma=event.noise_multiplier * plan.sensitivity,
         sensitivity=Sensitivity(add_remove=plan.sensitivity).under(gate.budget.neighbours),
         shape=(plan.sample_rows, plan.num_columns),
         parameters=(("sampling_rate", plan.sampling_rate),),
     )
     gate.charge(entry)
-    coin_entry = Entry(kind="coins", what=f"coins of {plan.what}", attributes=plan.attributes, events=())
-    coins = gate.play(coin_entry, truth=lambda: None, answer=lambda _: gate.noise.coins())
+    coins = draw_coins(gate, plan.what, plan.attributes)
     return gate.play(
         entry,
         truth=lambda: _lines(rows, measure, plan, coins),
