@@ -23,7 +23,8 @@ def sampled_event(
     """
     if gate.unit.max_rows > 1:
         raise PrivacyError(
-            f"the privacy unit is {gate.unit.describe()}, but {release} samples single rows; {instead}, or set max_rows=1."
+            f"the privacy unit is {gate.unit.describe()}, but {release} samples single rows; "
+            f"{instead}, or set max_rows=1."
         )
     if gate.budget.is_private and not 0 < noise_multiplier < math.inf:
         raise PrivacyError(f"{release} has noise multiplier {noise_multiplier}; expected a positive number.")
