@@ -27,8 +27,10 @@ from kamino.schema import Codec
 # The weight of a constraint that nothing should violate: one pair among a million rows still costs a factor e.
 HEAVIEST = 1e6
 _ROUNDS = 14
-# A rate is close if it is off by less than this part, or by less than half the error of what was measured.
+# A rate is close if it is off by less than this part, or by less than half the error of what was measured. One sample
+# tells a rate to some percent only, and the final draw steers to it: after some rounds, so many times that is enough.
 _CLOSE = 0.04
+_PATIENT, _ROUGH = 5, 3.0
 # The model keeps a rate by itself if it is no more than this many deviations above, or this part. With k constraints,
 # the largest of their errors is about sqrt(2 log k) deviations: noise alone should give nobody a weight.
 _DEVIATIONS = 2.0
@@ -206,13 +208,13 @@ def _match(
 ) -> tuple[dict[DenialConstraint, float], dict[DenialConstraint, float]]:
     """Move all weights at once until all rates are close; keep the best that was seen."""
     best: tuple[float, dict[DenialConstraint, float], dict[DenialConstraint, float]] | None = None
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         weights = {c: search.weight for c, search in searches.items()}
         rates = sample(weights)
         miss = max(abs(search.miss(rates[c])) for c, search in searches.items())
         if best is None or miss < best[0]:
             best = (miss, weights, rates)
-        if miss <= 1:
+        if best[0] <= (1.0 if number < _PATIENT else _ROUGH):
             break
         for c, search in searches.items():
             search.learn(rates[c])
