@@ -148,6 +148,46 @@ def test_lookup_learns_the_map() -> None:
     assert np.array_equal(drawn["a"], truth[drawn["x"]])
 
 
+def _blind_draw(size: int, *, mixed: float) -> tuple[np.ndarray, np.ndarray]:
+    """Shares in the column a of a table with x -> a, of a model that knows c only; and the expected ones."""
+    codec = integers(c=2, x=4000, a=size)
+    names, rng, seed = ("c", "x", "a"), np.random.default_rng(1), 0
+    log = 2.0 * rng.normal(size=codec["a"].size) + mixed * rng.normal(size=(2, codec["a"].size))
+    tables = {"a": np.exp(log) / np.exp(log).sum(axis=1, keepdims=True)}
+    model = FakeModel(codec, names, parents={"a": ("c",)}, max_bins=4000, tables=tables)
+    plan = build_plan(codec, Constraints.parse("x -> a"), sequence=names)
+    assert plan.steps[-1].kind is StepKind.LOOKUP
+    table = draw_table(plan, model, codec, 8000, np.random.default_rng(seed))
+    assert broken_constraints(codec, table, list(Constraints.parse("x -> a"))) == ()
+    used = np.bincount(table["a"], minlength=codec["a"].size) / 8000
+    expected = np.bincount(table["c"], minlength=2) / 8000 @ model.table("a")
+    return used, expected
+
+
+@pytest.mark.parametrize("mixed", [0.0, 0.5])
+def test_blind_lookup_keeps_the_marginal(mixed: float) -> None:
+    """The product of the rows' distributions would be 0.44 to 0.48 away: its values are the frequent ones alone."""
+    used, expected = _blind_draw(300, mixed=mixed)
+    assert np.abs(used - expected).sum() / 2 < 0.08
+
+
+def test_blind_lookup_keeps_the_share_of_nulls() -> None:
+    used, expected = _blind_draw(-300, mixed=0.5)
+    assert used[-1] == pytest.approx(expected[-1], abs=0.004)
+    assert np.abs(used - expected).sum() / 2 < 0.08
+
+
+def test_blind_lookup_rules_out_what_a_row_cannot_have() -> None:
+    """Rows of both contexts share a group: the one value that both may have is taken."""
+    codec = integers(c=2, x=50, a=3)
+    tables = {"c": np.array([0.5, 0.5]), "x": np.full(50, 0.02), "a": np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]])}
+    names = ("c", "x", "a")
+    model = FakeModel(codec, names, parents={"a": ("c",)}, tables=tables)
+    plan = build_plan(codec, Constraints.parse("x -> a"), sequence=names)
+    table = draw_table(plan, model, codec, 2000, np.random.default_rng(0))
+    assert np.all(table["a"] == 1)
+
+
 @pytest.mark.parametrize("size", [2000, 2400, 3_000_000, 10**9])
 def test_unique_holds(size: int) -> None:
     table, _ = draw(integers(a=size, b=3), "key (a)")

@@ -112,7 +112,9 @@ def draw_table(
         checks = step.checks if sampling.keeps_hard_constraints else ()
         choices = make_choices(conditional, judge, checks, table)
         prices = {c: price_of(c, weights or {}, num_rows) for c in (*step.soft, *step.unweighed)}
-        table[step.attribute] = _draw_column(task_of(step=step, choices=choices, penalties=prices), table, sampling)
+        parents = frozenset(model.parents(step.attribute))
+        task = task_of(step=step, choices=choices, penalties=prices, parents=parents)
+        table[step.attribute] = _draw_column(task, table, sampling)
     return repair(judge, table, plan.hard, num_rows, rng) if sampling.keeps_hard_constraints else table
 
 
