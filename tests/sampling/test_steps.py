@@ -128,6 +128,28 @@ def test_chain_of_equal_ties_holds() -> None:
     draw(integers(x=30, a=100_000), "not (t1.x >= t2.x and t1.a < t2.a)")
 
 
+@pytest.mark.parametrize("size", [200, -200])
+def test_ownership_keeps_the_marginal(size: int) -> None:
+    """The model is sure of some owners only; values that others also might have keep their rows all the same."""
+    codec = integers(y=10, a=size)
+    rng = np.random.default_rng(2)
+    count = codec["a"].size
+    home = rng.integers(0, 10, size=count)
+    sure = rng.uniform(0.2, 1.0, size=count)
+    joint = np.where(home[None, :] == np.arange(10)[:, None], sure, (1 - sure) / 9)
+    if size < 0:
+        joint[:, -1] = 3.0
+    tables = {"y": joint.sum(axis=1) / joint.sum(), "a": joint / joint.sum(axis=1, keepdims=True)}
+    model = FakeModel(codec, ("y", "a"), parents={"a": ("y",)}, max_bins=300, tables=tables)
+    plan = build_plan(codec, Constraints.parse("a -> y"), sequence=("y", "a"))
+    assert plan.steps[-1].kind is StepKind.OWNERSHIP
+    table = draw_table(plan, model, codec, 20_000, np.random.default_rng(0))
+    used = np.bincount(table["a"], minlength=count) / 20_000
+    expected = joint.sum(axis=0) / joint.sum()
+    assert used[-1] == pytest.approx(expected[-1], rel=0.1)
+    assert np.abs(used - expected).sum() / 2 < 0.05
+
+
 def test_chain_follows_the_model() -> None:
     """Where the model has the order already, the chain leaves it: the mean of each block stays."""
     codec = integers(x=5, a=5)

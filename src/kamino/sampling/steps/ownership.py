@@ -4,6 +4,8 @@ the values that their Y owns.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kamino.constraints.analysis.classify import dependency_of
@@ -32,6 +34,8 @@ def draw_ownership(task: Task) -> IntArray:
 
     Guarantees:
         No value is held under two owners.  [test_ownership_holds]
+        A value keeps its number of rows, also where the model is not sure of its owner, and so does null.
+        [test_ownership_keeps_the_marginal]
     """
     dependencies = [d for c in task.step.constraints if (d := dependency_of(c)) is not None]
     rights = frozenset(d.right for d in dependencies)
@@ -79,7 +83,15 @@ def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tupl
     expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_density()[value_run])[None, :]
     fixed = _fixed_owners(task, rows, owners, rights, values)
     owner = assign_owners(expected, np.bincount(owners, minlength=num_owners).astype(np.float64), fixed)
-    return _draw_rows(task, rows, owners, owner, values, value_run)
+    return _draw_rows(task, rows, owners, _Owned(owner, values, value_run, _raise(expected, owner)))
+
+
+def _raise(expected: FloatArray, owner: IntArray) -> FloatArray:
+    """Return by how much, in logarithms, a value weighs more with its owner: the rows it loses elsewhere come here."""
+    here = expected[np.maximum(owner, 0), np.arange(len(owner))]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.log(expected.sum(axis=0) / here)
+    return np.where(np.isfinite(gain), gain, 0.0)
 
 
 def _expected_bins(counts: object, log_weight: FloatArray) -> FloatArray:
@@ -91,31 +103,46 @@ def _expected_bins(counts: object, log_weight: FloatArray) -> FloatArray:
     return total
 
 
-def _draw_rows(
-    task: Task, rows: IntArray, owners: IntArray, owner: IntArray, values: IntArray, value_run: IntArray
-) -> IntArray:
-    """Draw the rows of each owner among its values."""
+@dataclass(frozen=True)
+class _Owned:
+    """Values with their owners, the runs they stand in, and what is added to their log weights."""
+
+    owner: IntArray
+    values: IntArray
+    run: IntArray
+    gain: FloatArray
+
+
+def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> IntArray:
+    """Draw the rows of each owner among its values, or null as often as the model has it."""
     choices = task.choices
     result = np.full(len(rows), DEAD, dtype=np.int64)
-    density = choices.log_density()
-    by_owner, by_value = np.argsort(owners, kind="stable"), np.argsort(owner, kind="stable")
+    by_owner, by_value = np.argsort(owners, kind="stable"), np.argsort(owned.owner, kind="stable")
     num_owners = int(owners.max()) + 1
     row_ends = np.searchsorted(owners, np.arange(num_owners + 1), sorter=by_owner)
-    value_ends = np.searchsorted(owner, np.arange(num_owners + 1), sorter=by_value)
+    value_ends = np.searchsorted(owned.owner, np.arange(num_owners + 1), sorter=by_value)
+    gain = choices.log_density()[owned.run] + owned.gain
     for each in range(num_owners):
         mine = by_owner[row_ends[each] : row_ends[each + 1]]
         held = by_value[value_ends[each] : value_ends[each + 1]]
-        run, codes = value_run[held], values[held]
-        if choices.null_bin is not None:
-            own = np.flatnonzero(choices.label == choices.null_bin)
-            run, codes = np.append(run, own), np.append(codes, choices.starts[own])
-        if len(codes) == 0:
-            continue
+        codes = owned.values[held]
         used, context = np.unique(choices.context[rows[mine]], return_inverse=True)
-        weight = choices.log_weight[used[:, None], choices.label[run][None, :]] + density[run][None, :]
-        place = draw_places(context.astype(np.int64), weight, task.rng)
-        result[mine] = np.where(place < 0, DEAD, codes[place])
+        weight = choices.log_weight[used[:, None], choices.label[owned.run[held]][None, :]] + gain[held][None, :]
+        if choices.null_bin is not None:
+            codes = np.append(codes, choices.starts[choices.label == choices.null_bin])
+            weight = _beside_null(weight, choices.log_weight[used], choices.null_bin)
+        if len(codes) and len(mine):
+            place = draw_places(context.astype(np.int64), weight, task.rng)
+            result[mine] = np.where(place < 0, DEAD, codes[place])
     return result
+
+
+def _beside_null(weight: FloatArray, log_weight: FloatArray, null_bin: int) -> FloatArray:
+    """Return the weights of values, brought to the chance of not being null, and that of null as the last column."""
+    null = normalised(log_weight)[:, [null_bin]]
+    with np.errstate(divide="ignore"):
+        values = np.log(normalised(weight)) + np.log1p(-null)
+        return np.concatenate([values, np.log(null)], axis=1)
 
 
 def _fixed_owners(
