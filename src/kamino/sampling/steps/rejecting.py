@@ -27,7 +27,7 @@ def draw_rejecting(task: Task) -> IntArray:
             tried += len(candidates)
             if clean.any() or tried >= MAX_TRIES:
                 break
-            candidates = task.choices.draw(task.rng, np.full(MAX_TRIES - _BATCH, row), independent=True)
+            candidates = task.choices.of_rows(np.full(MAX_TRIES - _BATCH, row)).draw(task.rng, independent=True)
         codes[row] = candidates[int(np.argmax(clean)) if clean.any() else -1]
         for index in indexes:
             index.add({n: int(codes[row] if n == name else task.columns[n][row]) for n in index.attributes})
@@ -35,13 +35,14 @@ def draw_rejecting(task: Task) -> IntArray:
 
 
 def _clean(task: Task, row: int, candidates: IntArray, indexes: list[ViolationIndex]) -> Mask:
-    name = task.step.attribute
-    columns = {n: codes[row : row + 1] for n, codes in task.columns.items()}
-    columns[name] = candidates
-    good: Mask = np.ones(len(candidates), dtype=np.bool_)
+    """Tell which candidates of a row break nothing; equal ones are tried once."""
+    tried, place = np.unique(candidates, return_inverse=True)
+    columns = {n: codes[row : row + 1] for n, codes in task.columns.items()} | {task.step.attribute: tried}
+    good: Mask = np.ones(len(tried), dtype=np.bool_)
     for constraint in task.step.checks:
-        mine = {n: np.broadcast_to(columns[n], len(candidates)) for n in constraint.attributes}
+        mine = {n: np.broadcast_to(columns[n], len(tried)) for n in constraint.attributes}
         good &= ~task.judge.violates(constraint, mine, mine)
     for index in indexes:
         good &= index.count(columns) == 0
-    return good
+    kept: Mask = good[place]
+    return kept
