@@ -43,6 +43,22 @@ def enumerated_law(
     return {column: weight / total for column, weight in law.items()}
 
 
+def nulls_first(
+    codec: Codec, name: str, p: np.ndarray, law: dict[tuple[int, ...], float]
+) -> dict[tuple[int, ...], float]:
+    """The law in which each row is null as `p` has it, and the values follow `law` given which rows are null."""
+    null = codec[name].null_code
+    by_pattern: dict[tuple[bool, ...], float] = Counter()
+    for column, weight in law.items():
+        by_pattern[tuple(code == null for code in column)] += weight
+    result = {}
+    for column, weight in law.items():
+        pattern = tuple(code == null for code in column)
+        chance = np.prod([p[i, null] if is_null else 1 - p[i, null] for i, is_null in enumerate(pattern)])
+        result[column] = float(chance) * weight / by_pattern[pattern]
+    return result
+
+
 def make_task(
     codec: Codec,
     name: str,
@@ -112,6 +128,8 @@ def assert_copies_exact(
     p = rng.dirichlet(np.ones(codec[name].size), size=num_rows)
     apart = [c if c.is_unary else c.with_predicates((_SAME_COPY, *c.predicates)) for c in constraints]
     law = enumerated_law(codec, name, {n: a[:num_rows] for n, a in arrays.items()}, p, apart)
+    if kind is StepKind.LOOKUP and codec[name].null_code is not None:
+        law = nulls_first(codec, name, p, law)
     task = make_task(codec, name, arrays, np.tile(p, (copies, 1)), apart, kind, rng)
     drawn = DRAWERS[kind](task).reshape(copies, num_rows)
     compare_with_law(Counter(map(tuple, drawn.tolist())), law, copies)

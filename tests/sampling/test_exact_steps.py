@@ -42,6 +42,7 @@ def test_lookup_is_exact(text: str, sizes: dict[str, int], columns: dict[str, li
     [
         ("x -> a", {"x": 2, "a": -2}, {"x": [0, 0, 0, 1]}),
         ("x -> a", {"x": -2, "a": -2}, {"x": [0, 0, 2, 2, 1]}),
+        ("x -> a\ny -> a", {"x": 3, "y": 3, "a": -2}, {"x": [0, 0, 1, 2], "y": [0, 1, 1, 2]}),
     ],
 )
 def test_lookup_with_nulls_is_exact(text: str, sizes: dict[str, int], columns: dict[str, list[int]]) -> None:

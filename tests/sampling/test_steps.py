@@ -199,6 +199,19 @@ def test_blind_lookup_keeps_the_share_of_nulls() -> None:
     assert np.abs(used - expected).sum() / 2 < 0.08
 
 
+def test_lookup_keeps_the_share_of_nulls() -> None:
+    """A model that knows the left side, but is not sure: half of its mass is on values that the group does not take."""
+    codec = integers(x=40, a=-20)
+    table = np.full((40, 21), 0.4 / 20)
+    table[np.arange(40), np.arange(40) % 20] += 0.5
+    table[:, -1] = 0.1
+    model = FakeModel(codec, ("x", "a"), parents={"a": ("x",)}, tables={"a": table, "x": np.full(40, 1 / 40)})
+    drawn = draw_table(build_plan(codec, Constraints.parse("x -> a")), model, codec, 4000, np.random.default_rng(0))
+    there = drawn["a"] != 20
+    assert np.mean(~there) == pytest.approx(0.1, abs=0.01)
+    assert np.array_equal(drawn["a"][there], drawn["x"][there] % 20)
+
+
 def test_blind_lookup_rules_out_what_a_row_cannot_have() -> None:
     """Rows of both contexts share a group: the one value that both may have is taken."""
     codec = integers(c=2, x=50, a=3)

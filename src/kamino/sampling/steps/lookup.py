@@ -1,14 +1,14 @@
 """Lookup: hard dependencies X -> A with X there already. One value for each group of rows.
 
-For a group g, P(v) is proportional to the product of p(v | c_i) over its rows i. Null clashes with nothing, so each
-row may take null instead: P(v) is then the product of p_i(v) + p_i(null), less the case that all are null, which is a
-choice of its own.
+Null clashes with nothing, so nulls come first, for each row as often as the model has them. Drawn together with the
+values they would get out of hand: a row's null would only have to beat the one value of its group.
 
-That is the law of the model given that the dependency holds, and right where the contexts c_i hold X: the model then
-has seen which value goes with it. Where they do not, rows of a group say the same thing over and over, and the product
+For a group g of the other rows, P(v) is proportional to the product of p(v | c_i) over its rows i. That is the law of
+the model given the nulls and that the dependency holds, and right where the contexts c_i hold X: the model then has
+seen which value goes with it. Where they do not, rows of a group say the same thing over and over, and the product
 would give every group the most frequent values. There, what the rows agree on counts once: P(v) is proportional to the
 product of p(v | c_i) over the (k-1)th power of their mean, k rows. With equal contexts that is p(v | c) itself, and a
-value that some row cannot have is ruled out. Each row then takes null as often as the model has it.
+value that some row cannot have is ruled out.
 
 Where a bin of the model holds several values, the product is over bins, and how values are spread inside a bin counts
 once for a group: the model knows that spread over all groups, not within one. Counting it for each row would give all
@@ -17,6 +17,7 @@ groups of a bin its most frequent value.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,8 +26,8 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Mask
-from kamino.sampling.drawing import draw_one_each, draw_places, normalised
-from kamino.sampling.grouping import count_matrix, first_success, join_groups
+from kamino.sampling.drawing import draw_one_each, draw_places, normalised, spread_points
+from kamino.sampling.grouping import count_matrix, join_groups
 from kamino.sampling.steps.task import DEAD, Task
 
 _PIECE = 1 << 23
@@ -38,30 +39,53 @@ def draw_lookup(task: Task) -> IntArray:
     """Draw one value for each group of rows that the left sides tie together.
 
     Guarantees:
-        Where the model depends on the left side, the column follows the product of the rows' distributions, given that
-        it breaks no dependency.  [test_lookup_is_exact, test_lookup_with_nulls_is_exact]
-        Where it does not, the column keeps its distribution, nulls included.  [test_blind_lookup_keeps_the_marginal]
-
-    With several left sides and nulls in A, rows that a null would set apart still share a value.
+        Where the model depends on the left side, the column follows the product of the rows' distributions, given the
+        nulls and that it breaks no dependency.  [test_lookup_is_exact, test_lookup_with_nulls_is_exact]
+        Where it does not, the column keeps its distribution.  [test_blind_lookup_keeps_the_marginal]
+        Nulls are as frequent as in the model.  [test_lookup_keeps_the_share_of_nulls]
     """
-    groups, fixed = dependency_groups(task), _fixed_codes(task)
-    sizes = np.bincount(groups)
-    alone = sizes[groups] == 1
+    nulls = _draw_nulls(task)
+    values = replace(task, choices=_values_of(task.choices))
+    groups, fixed = dependency_groups(task, ~nulls), _fixed_codes(task)
+    alone = np.bincount(groups)[groups] == 1
     codes = np.full(task.num_rows, DEAD, dtype=np.int64)
-    single = np.flatnonzero(alone & (fixed < 0))
-    codes[single] = task.choices.draw(task.rng, single, independent=not _is_blind(task))
-    rest = np.flatnonzero(~alone | (fixed >= 0))
+    single = np.flatnonzero(~nulls & alone & (fixed < 0))
+    codes[single] = values.choices.draw(task.rng, single, independent=not _is_blind(task))
+    rest = np.flatnonzero(~nulls & (~alone | (fixed >= 0)))
     if len(rest):
         _, mine = np.unique(groups[rest], return_inverse=True)
-        chosen = _choose(task, rest, mine, fixed[rest])
-        codes[rest] = _with_nulls(task, rest, mine, chosen[mine])
+        codes[rest] = _choose(values, rest, mine, fixed[rest])[mine]
+    null_code = task.judge.codec[task.step.attribute].null_code
+    if null_code is not None:
+        codes[nulls | ((codes == DEAD) & (_null_chance(task.choices) > 0))] = null_code
     return codes
 
 
-def dependency_groups(task: Task) -> IntArray:
-    """Number the groups of rows that must share a value; a row with a null on the left is alone."""
-    keys = [(task.keys(left), task.present(left)) for left in sorted(_lefts(task), key=sorted)]
+def dependency_groups(task: Task, among: Mask | None = None) -> IntArray:
+    """Number the groups of rows that must share a value; a row with a null on the left, or not among them, is alone."""
+    here = np.ones(task.num_rows, dtype=np.bool_) if among is None else among
+    keys = [(task.keys(left), task.present(left) & here) for left in sorted(_lefts(task), key=sorted)]
     return join_groups(task.num_rows, keys)
+
+
+def _null_chance(choices: Choices) -> FloatArray:
+    """Return how likely null is for each row."""
+    if choices.null_bin is None:
+        return np.zeros(len(choices.context))
+    return np.asarray(normalised(choices.log_weight)[:, choices.null_bin][choices.context])
+
+
+def _draw_nulls(task: Task) -> Mask:
+    return np.asarray(spread_points(task.choices.context, task.rng) < _null_chance(task.choices))
+
+
+def _values_of(choices: Choices) -> Choices:
+    """Return the choices without null."""
+    if choices.null_bin is None:
+        return choices
+    log_weight = choices.log_weight.copy()
+    log_weight[:, choices.null_bin] = -np.inf
+    return replace(choices, log_weight=log_weight, null_bin=None)
 
 
 def _lefts(task: Task) -> set[frozenset[str]]:
@@ -121,12 +145,7 @@ def _inside(task: Task, run: IntArray) -> IntArray:
 
 def _draw_groups(task: Task, rows: IntArray, groups: IntArray, num_groups: int) -> IntArray:
     """Draw a run for each group by the law of the model given the dependency."""
-    choices = task.choices
-    if choices.null_bin is None:
-        weight = group_weights(choices, rows, groups, num_groups)
-        weight += np.log(choices.width)[None, :]
-    else:
-        weight = _weights_beside_null(choices, rows, groups, num_groups)
+    weight = group_weights(task.choices, rows, groups, num_groups) + np.log(task.choices.width)[None, :]
     return draw_one_each(weight, task.rng)
 
 
@@ -157,23 +176,6 @@ class _Evenly:
         return np.array(taken, dtype=np.int64)
 
 
-def _weights_beside_null(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
-    """Return log weights of the runs where rows may take null instead; null's own run stands for a group of nulls."""
-    used, context = np.unique(choices.context[rows], return_inverse=True)
-    table = choices.log_weight[used]
-    null = table[:, choices.null_bin]
-    beside = np.logaddexp(table, null[:, None])
-    counts = count_matrix(groups, context, num_groups, len(used))
-    every = np.asarray(counts @ beside)[:, choices.label]
-    none = np.asarray(counts @ null[:, None])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        some = every + np.log(-np.expm1(np.minimum(none - every, 0.0)))
-    some = np.where(np.isnan(some), -np.inf, some) + (choices.log_density() + np.log(choices.width))[None, :]
-    (own,) = np.flatnonzero(choices.label == choices.null_bin)
-    some[:, own] = none[:, 0]
-    return some
-
-
 def _expected_runs(choices: Choices, rows: IntArray) -> FloatArray:
     """Return how many of the rows the model expects in each run."""
     used, counts = np.unique(choices.context[rows], return_counts=True)
@@ -182,53 +184,12 @@ def _expected_runs(choices: Choices, rows: IntArray) -> FloatArray:
 
 
 def _blind_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
-    """Return log weights of the runs where what a group's rows agree on counts once; null's own run as above."""
+    """Return log weights of the runs where what a group's rows agree on counts once."""
     used, context = np.unique(choices.context[rows], return_inverse=True)
     chance = normalised(choices.log_weight[used])
     counts = count_matrix(groups, context, num_groups, len(used))
     size = np.asarray(counts.sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         by_bin = np.asarray(counts @ np.log(chance)) - (size - 1) * np.log(np.asarray(counts @ chance) / size)
-        weight = np.where(np.isnan(by_bin), -np.inf, by_bin)[:, choices.label]
-        weight += (choices.log_density() + np.log(choices.width))[None, :]
-        if choices.null_bin is not None:
-            (own,) = np.flatnonzero(choices.label == choices.null_bin)
-            none = np.asarray(counts @ np.log(chance[:, [choices.null_bin]]))[:, 0]
-            weight[:, own] = -np.inf
-            weight = np.log(normalised(weight)) + np.log(-np.expm1(none))[:, None]
-            weight[:, own] = none
-    return weight
-
-
-def _with_nulls(task: Task, rows: IntArray, groups: IntArray, codes: IntArray) -> IntArray:
-    """Let each row take null instead, as likely as the model has it, but not all rows of a group."""
-    choices = task.choices
-    if choices.null_bin is None:
-        return codes
-    null_code = task.judge.codec[task.step.attribute].null_code
-    assert null_code is not None
-    null = choices.log_weight[choices.context[rows], choices.null_bin]
-    own = _beside_null(task, rows, codes)
-    chance = 1.0 / (1.0 + np.exp(np.clip(null - own, -700.0, 700.0)))
-    choosable: Mask = (codes != DEAD) & (codes != null_code)
-    result = codes.copy()
-    there = np.flatnonzero(choosable)
-    first = first_success(groups[there], chance[there], task.rng)
-    order = np.arange(len(there))
-    place = np.full(int(groups.max(initial=0)) + 1, -1, dtype=np.int64)
-    place[groups[there][first]] = order[first]
-    mine = place[groups[there]]
-    keep = (order == mine) | ((order > mine) & (task.rng.random(len(there)) < chance[there]))
-    result[there[~keep]] = null_code
-    return result
-
-
-def _beside_null(task: Task, rows: IntArray, codes: IntArray) -> FloatArray:
-    """Return the log weight that each row sets against null: its value's, or that of all values together."""
-    choices = task.choices
-    if not _is_blind(task):
-        bins, _ = choices.bins_of(np.maximum(codes, 0))
-        return np.where(bins < 0, -np.inf, choices.log_weight[choices.context[rows], bins])
-    used, context = np.unique(choices.context[rows], return_inverse=True)
-    values = np.delete(choices.log_weight[used], choices.null_bin or 0, axis=1)
-    return np.asarray(np.logaddexp.reduce(values, axis=1, initial=-np.inf))[context]
+    weight = np.where(np.isnan(by_bin), -np.inf, by_bin)[:, choices.label]
+    return np.asarray(weight + (choices.log_density() + np.log(choices.width))[None, :])
