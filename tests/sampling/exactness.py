@@ -25,12 +25,13 @@ from kamino.sampling.steps.task import Task
 from kamino.schema import Codec
 
 FALSE_ALARM = 1e-4
+Law = dict[tuple[int, ...], float]
 _SAME_COPY = Comparison(Column("copy", 1), Operator.EQ, Column("copy", 2))
 
 
 def enumerated_law(
     codec: Codec, name: str, columns: dict[str, np.ndarray], p: np.ndarray, constraints: list[DenialConstraint]
-) -> dict[tuple[int, ...], float]:
+) -> Law:
     """P(column) proportional to the product of p[row, code] over columns without a violation."""
     law = {}
     num_rows, size = p.shape
@@ -128,14 +129,14 @@ def assert_copies_exact(
     p = rng.dirichlet(np.ones(codec[name].size), size=num_rows)
     apart = [c if c.is_unary else c.with_predicates((_SAME_COPY, *c.predicates)) for c in constraints]
     law = enumerated_law(codec, name, {n: a[:num_rows] for n, a in arrays.items()}, p, apart)
-    if kind is StepKind.LOOKUP and codec[name].null_code is not None:
+    if kind in (StepKind.LOOKUP, StepKind.CHAIN) and codec[name].null_code is not None:
         law = nulls_first(codec, name, p, law)
     task = make_task(codec, name, arrays, np.tile(p, (copies, 1)), apart, kind, rng)
     drawn = DRAWERS[kind](task).reshape(copies, num_rows)
     compare_with_law(Counter(map(tuple, drawn.tolist())), law, copies)
 
 
-def compare_with_law(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float], draws: int) -> None:
+def compare_with_law(seen: Counter[tuple[int, ...]], law: Law, draws: int) -> None:
     """Fail where the chi-squared statistic is over its limit."""
     assert set(seen) <= set(law), "a column was drawn that breaks a constraint"
     expected = np.array([law[column] * draws for column in law])

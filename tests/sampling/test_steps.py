@@ -212,6 +212,17 @@ def test_lookup_keeps_the_share_of_nulls() -> None:
     assert np.array_equal(drawn["a"][there], drawn["x"][there] % 20)
 
 
+def test_chain_keeps_the_share_of_nulls() -> None:
+    """Groups of about 20 rows whose values hardly know the order: nulls would be the easiest way to keep it."""
+    codec = integers(g=100, x=30, a=-30)
+    table = np.append(np.full(30, 0.9 / 30), 0.1)
+    tables = {"g": np.full(100, 0.01), "x": np.full(30, 1 / 30), "a": table}
+    model = FakeModel(codec, ("g", "x", "a"), max_bins=200, tables=tables)
+    plan = build_plan(codec, Constraints.parse("not (t1.g = t2.g and t1.x < t2.x and t1.a > t2.a)"))
+    drawn = draw_table(plan, model, codec, 2000, np.random.default_rng(0))
+    assert np.mean(drawn["a"] == 30) == pytest.approx(0.1, abs=0.01)
+
+
 def test_blind_lookup_rules_out_what_a_row_cannot_have() -> None:
     """Rows of both contexts share a group: the one value that both may have is taken."""
     codec = integers(c=2, x=50, a=3)

@@ -32,7 +32,7 @@ def unsatisfiable(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int)
     lines = "\n".join(f"  {print_constraint(constraint)}" for constraint in named)
     what = "this constraint" if len(named) == 1 else "these constraints together"
     return SamplingError(
-        f"no table of {num_rows} rows over the schema's domains satisfies {what}:\n{lines}\n"
+        f"no table of {num_rows} {'row' if num_rows == 1 else 'rows'} over the schema's domains satisfies {what}:\n{lines}\n"
         "Ask for fewer rows, widen a domain, or drop or soften a constraint."
     )
 
