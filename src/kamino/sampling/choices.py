@@ -11,8 +11,8 @@ import numpy as np
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison, Constant
 from kamino.model.protocol import Conditional, FloatArray, IntArray
-from kamino.sampling.comparing import TABLE_SIZE, Columns, Judge
-from kamino.sampling.drawing import draw_places, spread_points
+from kamino.sampling.comparing import TABLE_SIZE, Columns, Judge, Mask
+from kamino.sampling.drawing import draw_places, normalised, spread_points
 from kamino.sampling.grouping import join_keys
 
 # Domains up to this size get one bin for each code where the allowed values differ from row to row.
@@ -80,6 +80,24 @@ class Choices:
         offset = np.floor(inside * self.width[run]).astype(np.int64)
         result[live] = self.starts[run] + np.minimum(offset, self.width[run] - 1)
         return result
+
+    def null_chance(self) -> FloatArray:
+        """Return how likely null is for each row."""
+        if self.null_bin is None:
+            return np.zeros(len(self.context))
+        return np.asarray(normalised(self.log_weight)[:, self.null_bin][self.context])
+
+    def draw_nulls(self, rng: np.random.Generator) -> Mask:
+        """Draw which rows are null, evenly among rows of one context."""
+        return np.asarray(spread_points(self.context, rng) < self.null_chance())
+
+    def without_null(self) -> Choices:
+        """Return the choices of values alone."""
+        if self.null_bin is None:
+            return self
+        log_weight = self.log_weight.copy()
+        log_weight[:, self.null_bin] = -np.inf
+        return replace(self, log_weight=log_weight, null_bin=None)
 
     def codes(self) -> IntArray:
         """Return all codes that some row may take, ascending; for domains that are not too wide to list."""

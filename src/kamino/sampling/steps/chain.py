@@ -2,12 +2,14 @@
 
 In small groups, exact where each value has a bin of its own. Where bins are wider, bins are drawn exactly, and values
 inside are then put in order. Putting each group's values in order at the end changes nothing in the first case, and
-makes the order certain in both.
+makes the order certain in both. Nulls come first, for each row as often as the model has them, and take no part.
 
 In large groups, values are drawn freely and then change places: see `rearranged`.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,14 +38,18 @@ def draw_chain(task: Task) -> IntArray:
     Guarantees:
         The order holds on values.  [test_chain_holds]
         With a bin for each value and groups of at most 64 rows, the column follows the product of the rows'
-        distributions, given that it breaks no order.  [test_chain_is_exact, test_chain_with_nulls_is_exact]
+        distributions, given the nulls and that it breaks no order.  [test_chain_is_exact,
+        test_chain_with_nulls_is_exact]
+        Nulls are as frequent as in the model.  [test_chain_keeps_the_share_of_nulls]
     """
     order = order_of(task.step.constraints[0], task.step.attribute)
     assert order is not None, "the planner gives this step to orders only"
-    bound = task.present(order.groups | {order.earlier})
+    nulls = task.choices.draw_nulls(task.rng)
+    bound = task.present(order.groups | {order.earlier}) & ~nulls
     codes = np.full(task.num_rows, DEAD, dtype=np.int64)
-    free = np.flatnonzero(~bound)
-    codes[free] = task.choices.draw(task.rng, free)
+    values = replace(task, choices=task.choices.without_null())
+    free = np.flatnonzero(~bound & ~nulls)
+    codes[free] = values.choices.draw(task.rng, free)
     rows = np.flatnonzero(bound)
     if len(rows):
         group = task.keys(order.groups)[rows]
@@ -51,15 +57,18 @@ def draw_chain(task: Task) -> IntArray:
         large = int(np.bincount(join_keys([group])).max()) > _EXACT_ROWS
         same_choices = not task.step.checks and not order.ties_equal
         draw = _draw_rearranged if large and same_choices else _draw_bound
-        codes[rows] = draw(task, order, rows, group, height)
+        codes[rows] = draw(values, order, rows, group, height)
+    null_code = task.judge.codec[task.step.attribute].null_code
+    if null_code is not None:
+        codes[nulls | ((codes == DEAD) & (task.choices.null_chance() > 0))] = null_code
     return codes
 
 
 def _draw_rearranged(task: Task, order: Order, rows: IntArray, group: IntArray, height: IntArray) -> IntArray:
-    """Draw each row by itself, then let values change places within their group; nulls stay where they are."""
+    """Draw each row by itself, then let values change places within their group."""
     codec = task.judge.codec[task.step.attribute]
     codes = task.choices.draw(task.rng, rows)
-    held = np.flatnonzero((codes != DEAD) & (codes != (DEAD if codec.null_code is None else codec.null_code)))
+    held = np.flatnonzero(codes != DEAD)
     if len(held):
         key = codec.order_keys(codes[held])
         rank = -key if order.falling else key

@@ -26,7 +26,7 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Mask
-from kamino.sampling.drawing import draw_one_each, draw_places, normalised, spread_points
+from kamino.sampling.drawing import draw_one_each, draw_places, normalised
 from kamino.sampling.grouping import count_matrix, join_groups
 from kamino.sampling.steps.task import DEAD, Task
 
@@ -44,8 +44,8 @@ def draw_lookup(task: Task) -> IntArray:
         Where it does not, the column keeps its distribution.  [test_blind_lookup_keeps_the_marginal]
         Nulls are as frequent as in the model.  [test_lookup_keeps_the_share_of_nulls]
     """
-    nulls = _draw_nulls(task)
-    values = replace(task, choices=_values_of(task.choices))
+    nulls = task.choices.draw_nulls(task.rng)
+    values = replace(task, choices=task.choices.without_null())
     groups, fixed = dependency_groups(task, ~nulls), _fixed_codes(task)
     alone = np.bincount(groups)[groups] == 1
     codes = np.full(task.num_rows, DEAD, dtype=np.int64)
@@ -57,7 +57,7 @@ def draw_lookup(task: Task) -> IntArray:
         codes[rest] = _choose(values, rest, mine, fixed[rest])[mine]
     null_code = task.judge.codec[task.step.attribute].null_code
     if null_code is not None:
-        codes[nulls | ((codes == DEAD) & (_null_chance(task.choices) > 0))] = null_code
+        codes[nulls | ((codes == DEAD) & (task.choices.null_chance() > 0))] = null_code
     return codes
 
 
@@ -66,26 +66,6 @@ def dependency_groups(task: Task, among: Mask | None = None) -> IntArray:
     here = np.ones(task.num_rows, dtype=np.bool_) if among is None else among
     keys = [(task.keys(left), task.present(left) & here) for left in sorted(_lefts(task), key=sorted)]
     return join_groups(task.num_rows, keys)
-
-
-def _null_chance(choices: Choices) -> FloatArray:
-    """Return how likely null is for each row."""
-    if choices.null_bin is None:
-        return np.zeros(len(choices.context))
-    return np.asarray(normalised(choices.log_weight)[:, choices.null_bin][choices.context])
-
-
-def _draw_nulls(task: Task) -> Mask:
-    return np.asarray(spread_points(task.choices.context, task.rng) < _null_chance(task.choices))
-
-
-def _values_of(choices: Choices) -> Choices:
-    """Return the choices without null."""
-    if choices.null_bin is None:
-        return choices
-    log_weight = choices.log_weight.copy()
-    log_weight[:, choices.null_bin] = -np.inf
-    return replace(choices, log_weight=log_weight, null_bin=None)
 
 
 def _lefts(task: Task) -> set[frozenset[str]]:
