@@ -97,7 +97,9 @@ class Choices:
             return self
         log_weight = self.log_weight.copy()
         log_weight[:, self.null_bin] = -np.inf
-        return replace(self, log_weight=log_weight, null_bin=None)
+        kept = self.label != self.null_bin
+        parts = {name: getattr(self, name)[kept] for name in ("starts", "width", "label", "share")}
+        return replace(self, log_weight=log_weight, null_bin=None, **parts)
 
     def codes(self) -> IntArray:
         """Return all codes that some row may take, ascending; for domains that are not too wide to list."""

@@ -16,15 +16,13 @@ from kamino.schema import AttributeCodec
 class ChainCells:
     """Neighbouring runs of codes joined to cells, from the lowest to the highest in the chain's direction.
 
-    `probability[c, s]` is that of cell s in context c, and `null[c]` that of null. `run` lists the runs in order and
-    `cell_of[k]` is the cell of the k-th.
+    `probability[c, s]` is that of cell s in context c. `run` lists the runs in order; `cell_of[k]` is the k-th's cell.
     """
 
     choices: Choices
     run: IntArray
     cell_of: IntArray
     probability: FloatArray
-    null: FloatArray
 
     @property
     def num_cells(self) -> int:
@@ -46,15 +44,14 @@ class ChainCells:
 
 
 def make_cells(choices: Choices, codec: AttributeCodec, *, falling: bool, max_cells: int) -> ChainCells:
-    """Order the runs by value (downwards if `falling`) and join neighbours until there are at most `max_cells`."""
+    """Order the runs by value (downwards if `falling`) and join neighbours until there are at most `max_cells`.
+
+    `choices` are of values alone: null has no place in an order.
+    """
     ordered = choices if codec.ordered else choices.by_code()
-    runs = np.arange(len(ordered.starts), dtype=np.int64)
-    if ordered.null_bin is not None:
-        runs = runs[ordered.label != ordered.null_bin]
-    keys = codec.order_keys(ordered.starts[runs])
-    run = runs[np.argsort(-keys if falling else keys, kind="stable")]
+    keys = codec.order_keys(ordered.starts)
+    run = np.argsort(-keys if falling else keys, kind="stable")
     table = normalised(ordered.log_weight)
-    null = table[:, ordered.null_bin] if ordered.null_bin is not None else np.zeros(len(table))
     by_run = _spread(table, ordered, run)
     cell_of = np.arange(len(run), dtype=np.int64)
     if len(run) > max_cells:
@@ -63,9 +60,7 @@ def make_cells(choices: Choices, codec: AttributeCodec, *, falling: bool, max_ce
         cell_of = np.unique((mass / mass[-1] * (max_cells - 1e-9)).astype(np.int64), return_inverse=True)[1]
     begin = np.searchsorted(cell_of, np.arange(int(cell_of.max(initial=-1)) + 1))
     probability = np.add.reduceat(by_run, begin, axis=1) if len(run) else np.zeros((len(table), 0))
-    return ChainCells(
-        choices=ordered, run=run, cell_of=cell_of.astype(np.int64), probability=probability, null=np.asarray(null)
-    )
+    return ChainCells(choices=ordered, run=run, cell_of=cell_of.astype(np.int64), probability=probability)
 
 
 def _spread(table: FloatArray, choices: Choices, run: IntArray) -> FloatArray:

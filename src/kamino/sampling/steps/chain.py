@@ -15,7 +15,6 @@ import numpy as np
 
 from kamino.model.protocol import IntArray
 from kamino.sampling.comparing import Mask
-from kamino.sampling.drawing import normalised
 from kamino.sampling.grouping import first_success, join_keys
 from kamino.sampling.shapes import Order, order_of
 from kamino.sampling.steps.cells import ChainCells, make_cells
@@ -89,9 +88,7 @@ def _draw_bound(task: Task, order: Order, rows: IntArray, group: IntArray, heigh
     blocks = Blocks(block=block, context=context, chain=chain)
     prior, after = sample_states(cells, blocks, ties_equal=order.ties_equal, rng=task.rng)
     cell = _draw_cells(cells, blocks, prior, after, ties_equal=order.ties_equal, rng=task.rng)
-    null_code = -3 if codec.null_code is None else codec.null_code
     result = np.full(len(rows), DEAD, dtype=np.int64)
-    result[cell == -1] = null_code
     held = np.flatnonzero(cell >= 0)
     if order.ties_equal:
         _, leader, member = np.unique(block[held], return_index=True, return_inverse=True)
@@ -135,15 +132,15 @@ def _draw_cells(
     ties_equal: bool,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Draw each row's cell given the states around its block; -1 is null, -2 that there is none."""
+    """Draw each row's cell given the states around its block; -1 where there is none."""
     low, high = np.maximum(prior, 0)[blocks.block], after[blocks.block]
     low = np.where(ties_equal | (high < low), high, low)
     risen = (after > prior)[blocks.block]
-    p, null = cells.probability, cells.null
+    p = cells.probability
     cumulative = np.concatenate([np.zeros((len(p), 1)), np.cumsum(p, axis=1)], axis=1)
     top = p[blocks.context, np.maximum(high, 0)]
     inside = cumulative[blocks.context, high + 1] - cumulative[blocks.context, np.maximum(low, 0)]
-    every = np.maximum(inside, top) + null[blocks.context]
+    every = np.maximum(inside, top)
     rows = np.flatnonzero(risen & (high >= 0))
     chance = np.divide(top[rows], every[rows], out=np.ones(len(rows)), where=every[rows] > 0)
     first = np.zeros(len(blocks.block), dtype=np.bool_)
@@ -157,25 +154,20 @@ def _draw_cells(
         piece = slice(start, start + _PIECE)
         result[piece] = _draw_between(cells, blocks.context[piece], low[piece], high[piece], rng)
     result[first] = after[blocks.block[first]]
-    result[after[blocks.block] == -2] = -2
+    result[after[blocks.block] == -2] = -1
     return result
 
 
 def _draw_between(
     cells: ChainCells, context: IntArray, low: IntArray, high: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """Draw a cell from `low` to `high`, or null, for each row."""
+    """Draw a cell from `low` to `high` for each row; -1 where none has weight."""
     places = np.arange(cells.num_cells)[None, :]
     inside: Mask = (places >= low[:, None]) & (places <= high[:, None])
-    weight = np.where(inside, cells.probability[context], 0.0)
-    weight = np.concatenate([weight, cells.null[context][:, None]], axis=1)
-    with np.errstate(divide="ignore"):
-        share = normalised(np.log(weight))
-    ends = np.cumsum(share, axis=1)
+    ends = np.cumsum(np.where(inside, cells.probability[context], 0.0), axis=1)
     target = rng.random(len(context)) * ends[:, -1]
-    found = np.minimum((ends <= target[:, None]).sum(axis=1), cells.num_cells)
-    dead = ends[:, -1] <= 0
-    return np.where(dead, -2, np.where(found == cells.num_cells, -1, found))
+    found = np.minimum((ends <= target[:, None]).sum(axis=1), high)
+    return np.where(ends[:, -1] > 0, found, -1)
 
 
 def _in_order(codes: IntArray, group: IntArray, height: IntArray, key: IntArray, order: Order) -> IntArray:

@@ -4,7 +4,7 @@ A chain is a row of blocks; a block is a set of rows of equal x. Every value of 
 blocks before it; rows of one block are free among themselves (or all equal, with `ties_equal`). The state after a
 block is the greatest cell so far, or nothing yet. For a block that moves the state from m to u,
 
-    W(m, u) = product over its rows of (P(cells m..u) + P(null)),    E(m, u) = W(m, u) - W(m, u - 1),
+    W(m, u) = product over its rows of P(cells m..u),    E(m, u) = W(m, u) - W(m, u - 1),
 
 since the state becomes u exactly if all rows lie in m..u and one is u. All chains are filtered side by side.
 """
@@ -92,11 +92,11 @@ def _start_state(lines: int, size: int) -> FloatArray:
 
 
 def _tables(cells: ChainCells, *, ties_equal: bool) -> FloatArray:
-    """Return log(P(cells m..u) + P(null)) by context for u from m - 1 on, m along axis 1; with ties, P(u) + P(null).
+    """Return log P(cells m..u) by context for u from m - 1 on, m along axis 1; with ties, log P(u).
 
     Shape (contexts, size, size + 1); the last axis is u + 1, so that place 0 stands for "no cell".
     """
-    p, null = cells.probability, cells.null
+    p = cells.probability
     num_contexts, size = p.shape
     if ties_equal:
         sums = np.concatenate([np.zeros((num_contexts, 1)), p], axis=1)[:, None, :]
@@ -104,7 +104,7 @@ def _tables(cells: ChainCells, *, ties_equal: bool) -> FloatArray:
         upper = np.triu(np.ones((size, size)))
         sums = np.zeros((num_contexts, size, size + 1))
         np.cumsum(p[:, None, :] * upper[None, :, :], axis=2, out=sums[:, :, 1:])
-    logs: FloatArray = np.log(np.maximum(sums + null[:, None, None], _TINY))
+    logs: FloatArray = np.log(np.maximum(sums, _TINY))
     return logs
 
 
