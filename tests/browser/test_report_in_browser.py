@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.browser.chromium import Page, browser_path, open_browser
 from tests.evaluate.report_tables import RULES, table
 
+from kamino.constraints import Constraints
 from kamino.evaluate.document import internal_report
 from kamino.evaluate.page import lookup, render_page
 from kamino.evaluate.statement import statement_of
@@ -48,7 +50,17 @@ KEYED = "[...document.querySelectorAll('data[data-key]')].map(e => [e.dataset.ke
 def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     privacy = {"epsilon": 1.0, "delta": 1e-6, "neighbours": "add_remove", "unit": "one row", "releases": 85}
     statement = statement_of({"mark": "for release", "privacy": privacy, "domains": {"asserted": ["zip"] * 60}})
-    document = internal_report(table(400, 1), table(380, 2), RULES, certificate=statement)
+    # an identifier with a long name, and a constraint that cannot be counted, are as wide as anything
+    true, synthetic = (
+        table(rows, seed).append_column("identifier_" * 12, pa.array([f"{seed}-{i}" for i in range(rows)]))
+        for rows, seed in ((400, 1), (380, 2))
+    )
+    true = true.append_column("n", pa.array([i % 9 for i in range(400)]))
+    synthetic = synthetic.append_column("n", pa.array(["x"] * 380))
+    rules = Constraints((*RULES, *Constraints.parse("check (n >= 0)")))
+    document = internal_report(true, synthetic, rules, certificate=statement)
+    assert document["identifiers"]
+    assert document["verdict"]["uncounted"] == 1
     document["sources"] = {"true": "true.csv", "synthetic": "x" * 90 + ".csv"}
     scores = {"accuracy": {"true": 0.9, "synthetic": 0.85}, "f1": {"true": 0.8, "synthetic": 0.7}}
     rows = [{"name": c["name"], **scores} for c in document["columns"]]

@@ -12,6 +12,7 @@ import pytest
 from tests.evaluate.report_tables import HOSTILE
 
 from kamino.constraints import Constraints
+from kamino.errors import InputError
 from kamino.evaluate.document import PUBLIC
 from kamino.evaluate.page import render_page
 from kamino.evaluate.public import public_report
@@ -59,7 +60,7 @@ def test_a_table_as_the_model_says_is_at_no_distance(model: MarginalModel) -> No
     table = synthetic(["a"] * 4 + [HOSTILE] * 4, [0, 10, 20, 30, 60, 70, 80, 90])
     report = public_report(model, SCHEMA, table, Constraints.parse("check (n >= 0)"))
     assert (report["internal"], report["mark"]) == (False, PUBLIC)
-    assert report["rows"] == {"true": 1000, "synthetic": 8}
+    assert report["rows"] == {"measured": 1000, "synthetic": 8}
     assert [m["mean"] for m in report["marginals"]] == pytest.approx([0, 0])
     assert report["correlations"]["true"][0][1] == pytest.approx(1)
     assert report["correlations"]["synthetic"][0][1] == pytest.approx(1)
@@ -94,10 +95,47 @@ def test_histograms_of_the_model(model: MarginalModel) -> None:
         assert [sum(bar[side] for bar in bars) for side in ("true", "synthetic")] == pytest.approx([1, 1])
 
 
+def test_keys_are_identifiers_by_schema_and_constraint_alone(model: MarginalModel) -> None:
+    # every n is its own, and only a constraint makes it a key
+    table = synthetic(["a"] * 4 + [HOSTILE] * 4, [0, 10, 20, 30, 60, 70, 80, 150])
+    plain = public_report(model, SCHEMA, table)
+    assert [row["name"] for row in plain["identifiers"]] == ["id"]
+    assert [column["name"] for column in plain["columns"]] == ["kind", "n", "day"]
+    keyed = public_report(model, SCHEMA, table, Constraints.parse("key (n)"))
+    assert [(row["name"], row["why"]) for row in keyed["identifiers"]] == [("id", "a key"), ("n", "a key")]
+    assert [column["name"] for column in keyed["columns"]] == keyed["pairs"]["names"] == ["kind", "day"]
+    assert keyed["identifiers"][1]["synthetic"] == {"nulls": 0, "null_share": 0.0, "distinct": 8}
+    assert keyed["verdict"]["level"] == "good"
+    rules = Constraints.parse("key (n)\nkey (kind)\nkey (day)")
+    assert [row["name"] for row in public_report(model, SCHEMA, table, rules)["identifiers"]] == ["id"]
+
+
+def test_columns_that_the_synthetic_table_lacks_are_named(model: MarginalModel) -> None:
+    table = synthetic(["a", HOSTILE], [0, 99])
+    with pytest.raises(InputError, match="lacks the columns n and has others: id, m; expected those of the model"):
+        public_report(model, SCHEMA, table.rename_columns(["id", "kind", "m", "day"]))
+    without = public_report(model, SCHEMA, table.drop_columns(["id"]), Constraints.parse("key (id)\ncheck (n >= 0)"))
+    assert without["constraints"][0]["not_counted"] == "id is not in the synthetic table"
+    assert without["constraints"][1]["synthetic"]["violations"] == 0
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_public_report_of_hardly_any_rows(model: MarginalModel, rows: int) -> None:
+    report = public_report(
+        model, SCHEMA, synthetic(["a", HOSTILE], [0, 99]).slice(0, rows), Constraints.parse("key (n)")
+    )
+    report["sources"] = {"true": None, "synthetic": "s.csv"}
+    json.dumps(report, allow_nan=False)
+    assert "synthetic rows" in render_page(report)
+
+
 def test_page_of_a_public_report_says_so(model: MarginalModel) -> None:
     report = public_report(model, SCHEMA, synthetic(["a", HOSTILE], [0, 99]))
     report["sources"] = {"true": None, "synthetic": "s.csv"}
     page = render_page(report)
     assert "No private table was read" in page
+    assert "the private table has about" in page
+    assert 'data-key="rows.measured"' in page
+    assert "Left out as identifiers: id (a key)" in page
     assert "computed from the private table" not in page
     assert HOSTILE not in page

@@ -66,6 +66,50 @@ def test_wrong_use_says_what_to_do(folder: Path) -> None:
         run(folder / "synth.csv")
     with pytest.raises(InputError, match="needs the true table"):
         run(folder / "synth.csv", "--public", folder / "m.model", "--model-training")
+    with pytest.raises(InputError, match="found no table"):
+        run()
+
+
+def test_true_table_beside_public_is_refused(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"found a true table beside --public; .* leave it out"):
+        run(folder / "true.csv", folder / "synth.csv", "--public", folder / "m.model")
+
+
+def test_help_asks_for_no_table_that_may_be_left_out() -> None:
+    assert "required" not in run("--help").stdout
+
+
+def test_page_is_html_and_never_an_input(folder: Path) -> None:
+    files = folder / "true.csv", folder / "synth.csv"
+    with pytest.raises(InputError, match=r"r.txt: expected a file that ends in .html or .htm"):
+        run(*files, "-o", folder / "r.txt")
+    before = (folder / "true.csv").read_bytes()
+    with pytest.raises(InputError, match=r"expected a file that ends in .html"):
+        run(*files, "-o", folder / "true.csv")
+    (folder / "link.html").symlink_to(folder / "true.csv")
+    with pytest.raises(InputError, match="also an input"):
+        run(*files, "-o", folder / "link.html")
+    (folder / "rules.html").write_text(str(RULES))
+    with pytest.raises(InputError, match="also an input"):
+        run(*files, "-c", folder / "rules.html", "-o", folder / "rules.html")
+    assert (folder / "true.csv").read_bytes() == before
+    run(*files, "-o", folder / "r.HTM")
+    assert (folder / "r.HTM").is_file()
+
+
+def test_text_says_what_was_not_counted_and_left_out(folder: Path) -> None:
+    rows = 60
+    true = pa.table({"id": [f"t{i}" for i in range(rows)], "c": ["a", "b"] * 30, "n": list(range(rows))})
+    synthetic = pa.table({"id": [f"s{i}" for i in range(rows)], "c": ["a", "b"] * 30, "n": ["x"] * rows})
+    pyarrow.csv.write_csv(true, folder / "t.csv")
+    pyarrow.csv.write_csv(synthetic.append_column("more", synthetic["c"]), folder / "s.csv")
+    (folder / "r.dc").write_text("check (n >= 0)\nkey (id)\n")
+    text = run(folder / "t.csv", folder / "s.csv", "-c", folder / "r.dc").stdout
+    assert "1 of 2 hard constraints could not be counted" in text
+    assert "broken" not in text
+    assert "check (n >= 0): not counted: n is text in the synthetic table, expected a number" in text
+    assert "left out as identifiers: id (a key)" in text
+    assert "only in the synthetic table: more" in text
 
 
 def test_public_report_needs_no_table(folder: Path) -> None:
@@ -74,9 +118,6 @@ def test_public_report_needs_no_table(folder: Path) -> None:
     made.save(folder / "m.model")
     pyarrow.csv.write_csv(made.sample(60), folder / "drawn.csv")
     alone = run(folder / "drawn.csv", "--public", folder / "m.model", "--json", "-o", folder / "p.html").stdout
-    # the private table is named and does not exist: it is not opened
-    named = run(folder / "nowhere.csv", folder / "drawn.csv", "--public", folder / "m.model", "--json").stdout
-    assert alone == named
     document = json.loads(alone)
     assert document["internal"] is False
     assert document["certificate"]["mark"] == "not for release"
@@ -86,15 +127,22 @@ def test_public_report_needs_no_table(folder: Path) -> None:
     )
     assert [c["text"] for c in document["constraints"]] == ["check (n >= 0)"]
     assert "No private table was read" in (folder / "p.html").read_text(encoding="utf-8")
+    assert document["rows"]["measured"] > 0
+    assert "true" not in document["rows"]
+    text = run(folder / "drawn.csv", "--public", folder / "m.model").stdout
+    assert "distance of marginals" in text
+    assert "halves" not in text
+    assert "–" not in text
 
 
 def test_training_models_is_an_option(folder: Path) -> None:
     pytest.importorskip("sklearn")
-    small = pa.table({"c": ["a", "b", "b"] * 20, "n": list(range(60))})
+    small = pa.table({"c": ["a", "b", "b"] * 20, "n": list(range(60)), "id": [f"k{i}" for i in range(60)]})
     pyarrow.csv.write_csv(small, folder / "small.csv")
     shown = run(
         folder / "small.csv", folder / "small.csv", "--model-training", "--training-rows", "30", "--json", "--text"
     )
     learning = json.loads(shown.stdout[: shown.stdout.rindex("}") + 1])["learning"]
     assert (learning["train_rows"], len(learning["models"])) == (30, 9)
+    assert [row["name"] for row in learning["attributes"]] == ["c", "n"]
     assert "models trained on" in shown.stdout

@@ -57,11 +57,12 @@ def test_types_that_do_not_fit_are_poor_and_counted_where_possible() -> None:
     assert report["verdict"]["level"] == "poor"
     assert report["verdict"]["type_faults"] == 1
     assert report["constraints"][0]["synthetic"] is None
+    assert report["verdict"]["broken"] == 0
     assert report["columns"][0]["outside"] == 3
 
 
 def test_halves_excuse_what_chance_does() -> None:
-    base = {"constraints": [], "columns": [], "learning": None}
+    base = {"constraints": [], "identifiers": [], "columns": [], "learning": None}
     marginals = [{"mean": 0.1, "halves": 0.1}, {"mean": 0.4, "halves": 0.41}]
     assert add_verdict({**base, "marginals": marginals})["verdict"]["level"] == "good"
     marginals[1]["halves"] = 0.2
@@ -80,7 +81,7 @@ def test_many_values_outside_the_range_are_fair() -> None:
 
 
 def test_models_that_learn_less_count() -> None:
-    base = {"constraints": [], "columns": [], "marginals": []}
+    base = {"constraints": [], "identifiers": [], "columns": [], "marginals": []}
     for synthetic, level in ((0.89, "good"), (0.86, "fair"), (0.7, "poor")):
         learning = {"accuracy": {"true": 0.9, "synthetic": synthetic}}
         assert add_verdict({**base, "learning": learning})["verdict"]["level"] == level

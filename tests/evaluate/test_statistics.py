@@ -28,6 +28,8 @@ def test_align_orders_columns_and_takes_the_true_types() -> None:
 def test_align_names_missing_columns() -> None:
     with pytest.raises(InputError, match="lacks the columns b"):
         align(pa.table({"a": [1], "b": [1]}), pa.table({"a": [1]}))
+    with pytest.raises(InputError, match=r"lacks the columns b and has others: B, c; .* Rename them"):
+        align(pa.table({"a": [1], "b": [1]}), pa.table({"a": [1], "B": [1], "c": [1]}))
 
 
 @pytest.mark.parametrize(

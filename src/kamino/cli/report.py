@@ -15,8 +15,11 @@ from rich.text import Text
 
 from kamino.cli.console import error_console, output_console, track
 from kamino.cli.options import ConstraintsOption, read_constraints
+from kamino.cli.outputs import refuse_overwriting
+from kamino.constraints import value_types
 from kamino.errors import InputError
 from kamino.evaluate.document import internal_report
+from kamino.evaluate.identifiers import compared_columns, find_identifiers, line_about
 from kamino.evaluate.learning import MAX_ROWS, Learning, train_models
 from kamino.evaluate.page import render_page, write
 from kamino.evaluate.public import public_report
@@ -26,16 +29,19 @@ from kamino.io.atomic import atomic_file
 from kamino.io.text import read_text
 
 Document = dict[str, Any]
+PAGE_ENDINGS = (".html", ".htm")
 _COLOURS = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
 
 
 def report(
-    true: Annotated[str, typer.Argument(metavar="TRUE", help="The private table; leave it out with --public.")],
-    synthetic: Annotated[str | None, typer.Argument(metavar="SYNTH", help="The synthetic table.")] = None,
-    constraints: ConstraintsOption = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where to write the page, an .html file.")
+    true: Annotated[
+        str | None, typer.Argument(metavar="TRUE", help="The private table; with --public there is none.")
     ] = None,
+    synthetic: Annotated[
+        str | None, typer.Argument(metavar="SYNTH", help="The synthetic table; with --public the only one.")
+    ] = None,
+    constraints: ConstraintsOption = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The page to write: an .html file.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Print a summary; the default without -o.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
     model_training: Annotated[
@@ -55,18 +61,45 @@ def report(
 
     The page shows the private table and is for its owner, unless made with --public.
     """
-    drawn = synthetic if synthetic is not None else true
+    tables = [name for name in (true, synthetic) if name is not None]
+    private, drawn = _named(tables, public, model_training=model_training)
+    if output is not None:
+        _require_page(output)
+        refuse_overwriting(output, *tables, constraints, certificate, public)
     if public is not None:
-        if model_training:
-            raise InputError("found --model-training with --public; testing models needs the true table, leave one out")
         document = _public(public, drawn, constraints, certificate)
-    elif synthetic is None:
-        raise InputError("found one table; expected the true and the synthetic one, or --public MODEL instead of TRUE")
     else:
-        rows = training_rows or None
-        document = _internal(true, synthetic, constraints, certificate, (model_training, rows))
-    document["sources"] = {"true": None if public else Path(true).name, "synthetic": Path(drawn).name}
+        training = (model_training, training_rows or None)
+        document = _internal(str(private), drawn, constraints, certificate, training)
+    document["sources"] = {"true": None if private is None else Path(private).name, "synthetic": Path(drawn).name}
     _deliver(document, output, text=text, as_json=as_json)
+
+
+def _named(tables: list[str], public: Path | None, *, model_training: bool) -> tuple[str | None, str]:
+    """The true and the synthetic table among the arguments; there is no true one beside --public.
+
+    Guarantees: a true table is never taken and then passed over.  [test_true_table_beside_public_is_refused]
+    """
+    if not tables:
+        raise InputError("found no table; expected the true and the synthetic one, or --public MODEL and the synthetic")
+    if public is not None and len(tables) == 2:
+        raise InputError(
+            "found a true table beside --public; a public report compares with the model and reads no true table, "
+            "leave it out"
+        )
+    if public is not None and model_training:
+        raise InputError("found --model-training with --public; testing models needs the true table, leave one out")
+    if public is None and len(tables) == 1:
+        raise InputError("found one table; expected the true and the synthetic one, or --public MODEL instead of TRUE")
+    return (tables[0] if len(tables) == 2 else None), tables[-1]
+
+
+def _require_page(output: Path) -> None:
+    if output.suffix.lower() not in PAGE_ENDINGS:
+        raise InputError(
+            f"{output}: expected a file that ends in {' or '.join(PAGE_ENDINGS)}, for -o writes a page. "
+            "For text or JSON leave out -o and redirect --text or --json"
+        )
 
 
 def _internal(
@@ -75,7 +108,10 @@ def _internal(
     statement = _statement(synthetic, certificate)
     rules = read_constraints(constraints)
     one, two = read_table(true), read_table(synthetic)
-    learning = _train(one, two, training[1]) if training[0] else None
+    # training takes minutes: constraints that do not fit are to be told before, not after
+    rules.bind(value_types(one))
+    names = compared_columns(one, find_identifiers(one, rules))
+    learning = _train(one.select(names), two, training[1]) if training[0] else None
     return internal_report(one, two, rules, learning=learning, certificate=statement, track=track)
 
 
@@ -128,17 +164,16 @@ def _deliver(document: Document, output: Path | None, *, text: bool, as_json: bo
 def print_report(console: Console, document: Document) -> None:
     """The report in a screen: verdict, constraints, distances, the columns that are furthest off."""
     verdict = document["verdict"]
-    side = "true" if document["internal"] else "released"
     console.print(Text(f"{verdict['level'].capitalize()}.", style=_COLOURS[verdict["level"]]), end=" ")
-    console.print(f"{verdict['broken']} of {verdict['hard']} hard constraints broken, {verdict['columns']} columns")
+    console.print(f"{_headline(verdict)}, {verdict['columns']} columns")
     for reason in verdict["reasons"]:
         console.print(Text(f"  {reason['text']}: {reason['level']}", style=_COLOURS[reason["level"]]))
-    if document["constraints"]:
-        rows = [[c["text"], _percent(c["true"]), _percent(c["synthetic"])] for c in document["constraints"]]
-        console.print(_table(["violations of", side, "synthetic"], rows))
-    keys = ("mean", "max", "halves", "max_cell")
-    distances = [[f"{m['order']}-way", *(_distance(m[key]) for key in keys)] for m in document["marginals"]]
-    console.print(_table(["distance of marginals", "mean", "largest", "halves of true", "largest cell"], distances))
+    if document["identifiers"]:
+        console.print(Text(f"  {line_about(document['identifiers'])}"), soft_wrap=True)
+    if document["extra_columns"]:
+        console.print(Text(f"  only in the synthetic table: {', '.join(document['extra_columns'])}"), soft_wrap=True)
+    _print_constraints(console, document)
+    _print_distances(console, document)
     worst = sorted(document["columns"], key=lambda c: -c["distance"])[:8]
     columns = [[c["name"], _distance(c["distance"]), f"{c['outside']:,}"] for c in worst]
     console.print(_table(["furthest columns", "distance", "values outside"], columns))
@@ -148,6 +183,33 @@ def print_report(console: Console, document: Document) -> None:
         ]
         console.print(_table(["models trained on", "true", "synthetic"], means))
     console.print(Text(document["mark"], style="dim"))
+
+
+def _headline(verdict: Document) -> str:
+    uncounted = f"{verdict['uncounted']} of {verdict['hard']} hard constraints could not be counted"
+    broken = f"{verdict['broken']} of {verdict['hard']} hard constraints broken"
+    if not verdict["uncounted"]:
+        return broken
+    return f"{broken}, {verdict['uncounted']} could not be counted" if verdict["broken"] else uncounted
+
+
+def _print_constraints(console: Console, document: Document) -> None:
+    """Violations in percent; the reason of each constraint that was not counted stands below."""
+    if not document["constraints"]:
+        return
+    sides = ("true", "synthetic") if document["internal"] else ("synthetic",)
+    rows = [[c["text"], *(_percent(c[side]) for side in sides)] for c in document["constraints"]]
+    console.print(_table(["violations of", *sides], rows))
+    for c in (each for each in document["constraints"] if each["not_counted"]):
+        console.print(Text(f"  {c['text']}: not counted: {c['not_counted']}", style=_COLOURS["fair"]), soft_wrap=True)
+
+
+def _print_distances(console: Console, document: Document) -> None:
+    """Distances of marginals; those of two halves only where there is a true table to halve."""
+    titles = {"mean": "mean", "max": "largest", "halves": "halves of true", "max_cell": "largest cell"}
+    keys = [key for key in titles if key != "halves" or document["internal"]]
+    rows = [[f"{m['order']}-way", *(_distance(m[key]) for key in keys)] for m in document["marginals"]]
+    console.print(_table(["distance of marginals", *(titles[key] for key in keys)], rows))
 
 
 def _table(header: list[str], rows: list[list[str]]) -> Table:
@@ -160,7 +222,7 @@ def _table(header: list[str], rows: list[list[str]]) -> Table:
 
 
 def _percent(violations: Document | None) -> str:
-    return "–" if violations is None else write(violations["percent"], "percent")
+    return "not counted" if violations is None else write(violations["percent"], "percent")
 
 
 def _distance(value: float | None) -> str:

@@ -132,6 +132,8 @@ def _row(check: ConstraintCheck, explain: bool) -> dict[str, Any]:
         "hard": check.constraint.is_hard,
         "violations": check.violations,
         "pairs": check.pairs,
+        "of": check.pairs,
+        "unit": "rows" if check.constraint.is_unary else "pairs",
         "percent": check.percent,
         "seconds": round(check.seconds, 6),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,21 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
     return Kind.CATEGORY
 
 
+def require_columns(wanted: Iterable[str], found: Iterable[str], *, of: str = "the true one") -> None:
+    """Raise an `InputError` that names the columns which a synthetic table lacks, and those it has instead."""
+    expected, given = list(wanted), list(found)
+    missing = [name for name in expected if name not in given]
+    if not missing:
+        return
+    extra = [name for name in given if name not in expected]
+    besides = f" and has others: {', '.join(extra)}" if extra else ""
+    remedy = "Rename them" if extra else "Add them"
+    raise InputError(
+        f"the synthetic table lacks the columns {', '.join(missing)}{besides}; expected those of {of}. "
+        f"{remedy} in the synthetic table, or compare it with the table it was made from"
+    )
+
+
 def align(true: pa.Table, synthetic: pa.Table) -> pa.Table:
     """The synthetic columns in the true order, each in the true type where every value of it has one.
 
@@ -42,9 +58,7 @@ def align(true: pa.Table, synthetic: pa.Table) -> pa.Table:
     >>> align(pa.table({"a": [1.5], "b": ["x"]}), pa.table({"b": ["y"], "a": [2]})).schema.types
     [DataType(double), DataType(string)]
     """
-    missing = [name for name in true.column_names if name not in synthetic.column_names]
-    if missing:
-        raise InputError(f"the synthetic table lacks the columns {', '.join(missing)}; expected those of the true one")
+    require_columns(true.column_names, synthetic.column_names)
     return pa.table({name: _cast(synthetic.column(name), true.schema.field(name).type) for name in true.column_names})
 
 

@@ -11,17 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import kamino
-from kamino.constraints import Constraints, print_constraint, value_types
-from kamino.errors import KaminoError
-from kamino.evaluate.check import ConstraintCheck, TableCheck, check_table
+from kamino.constraints import Constraints
 from kamino.evaluate.columns import Kind, align, kind_of, type_fits
 from kamino.evaluate.correlation import correlate
 from kamino.evaluate.histograms import Histogram, histogram
+from kamino.evaluate.identifiers import compared_columns, find_identifiers, identifier_rows
 from kamino.evaluate.learning import Learning, attributes_of, models_of
 from kamino.evaluate.marginals import MarginalDistances, compare_marginals, split_halves
 from kamino.evaluate.metrics import BinnedPair, bin_tables
 from kamino.evaluate.statistics import ColumnStatistics, describe, find_faults
 from kamino.evaluate.verdict import add_verdict
+from kamino.evaluate.violations import count_both
 
 FORMAT = "kamino-report-1"
 INTERNAL = "internal: computed from the private table"
@@ -57,9 +57,14 @@ def internal_report(
 
     Guarantees:
         Holds only what JSON can hold, and no number that is not finite.  [test_document_is_plain_json]
+        Holds no value of an identifier.  [test_identifiers_are_left_out_and_none_is_listed]
     """
+    extra = [name for name in synthetic.column_names if name not in true.column_names]
     synthetic = align(true, synthetic)
-    pair = bin_tables(true, synthetic)
+    identifiers = find_identifiers(true, constraints)
+    names = compared_columns(true, identifiers)
+    one, two = true.select(names), synthetic.select(names)
+    pair = bin_tables(one, two)
     orders = [
         compare_marginals(pair, order=1),
         compare_marginals(pair, order=2, progress=track("Comparing pairs of columns")),
@@ -67,11 +72,13 @@ def internal_report(
     ]
     document: Document = {
         **heading(internal=True, reference="true", rows=(true.num_rows, synthetic.num_rows)),
-        "constraints": _constraints(true, synthetic, constraints, track),
+        "identifiers": identifier_rows(identifiers, true, synthetic, {f.name: f.type for f in true.schema}),
+        "extra_columns": extra,
+        "constraints": count_both(true, synthetic, constraints, track),
         "marginals": _marginals(pair, orders, track),
-        "pairs": {"names": true.column_names, "distance": pair_matrix(true.column_names, orders)},
-        "correlations": _correlations(true, synthetic, track),
-        "columns": [_column(name, true, synthetic, orders[0]) for name in true.column_names],
+        "pairs": {"names": names, "distance": pair_matrix(names, orders)},
+        "correlations": _correlations(one, two, track),
+        "columns": [_column(name, one, two, orders[0]) for name in names],
         "learning": None if learning is None else _learning(learning),
         "certificate": certificate,
     }
@@ -79,46 +86,15 @@ def internal_report(
 
 
 def heading(*, internal: bool, reference: str, rows: tuple[int, int]) -> Document:
-    """What a report is of."""
+    """What a report is of. The rows of a model's table are not known: they were measured, with noise."""
     return {
         "format": FORMAT,
         "kamino": kamino.__version__,
         "internal": internal,
         "mark": INTERNAL if internal else PUBLIC,
         "reference": reference,
-        "rows": {"true": rows[0], "synthetic": rows[1]},
+        "rows": {"true" if internal else "measured": rows[0], "synthetic": rows[1]},
     }
-
-
-def _constraints(true: pa.Table, synthetic: pa.Table, constraints: Constraints, track: Track) -> list[Document]:
-    one = check_table(true, constraints.bind(value_types(true)), progress=track("Counting violations, true"))
-    two = count_where_possible(synthetic, constraints, track)
-    rows = []
-    for i, check in enumerate(one.checks):
-        rows.append(
-            {
-                "text": print_constraint(check.constraint),
-                "hard": check.constraint.is_hard,
-                "unit": "rows" if check.constraint.is_unary else "pairs",
-                "true": violations_of(check),
-                "synthetic": None if two is None else violations_of(two.checks[i]),
-            }
-        )
-    return rows
-
-
-def count_where_possible(table: pa.Table, constraints: Constraints, track: Track) -> TableCheck | None:
-    """Count violations; `None` where the columns have types that the constraints cannot compare."""
-    try:
-        bound = constraints.bind(value_types(table))
-    except KaminoError:
-        return None
-    return check_table(table, bound, progress=track("Counting violations, synthetic"))
-
-
-def violations_of(check: ConstraintCheck) -> Document:
-    """One table's violations of one constraint."""
-    return {"violations": check.violations, "of": check.pairs, "percent": check.percent}
 
 
 def _marginals(pair: BinnedPair, orders: Sequence[MarginalDistances], track: Track) -> list[Document]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kamino.errors import InputError
+from kamino.evaluate.columns import require_columns
 
 Bins = npt.NDArray[np.int64]
 NUM_BINS = 16
@@ -52,9 +52,7 @@ def bin_tables(true: pa.Table, synthetic: pa.Table, *, num_bins: int = NUM_BINS)
 
     Null is a bin of its own. A synthetic number outside the true range falls into the nearest bin.
     """
-    missing = [name for name in true.column_names if name not in synthetic.column_names]
-    if missing:
-        raise InputError(f"the synthetic table lacks the columns {', '.join(missing)}; expected those of the true one")
+    require_columns(true.column_names, synthetic.column_names)
     left, right, sizes = {}, {}, {}
     for name in true.column_names:
         left[name], right[name], sizes[name] = _bin_columns(true.column(name), synthetic.column(name), num_bins)

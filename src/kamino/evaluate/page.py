@@ -13,6 +13,7 @@ from markupsafe import Markup
 from kamino.evaluate.charts import histogram_chart, lying_bars, percent
 from kamino.evaluate.document import Document
 from kamino.evaluate.heatmap import heat_map, worst_pairs
+from kamino.evaluate.identifiers import line_about
 from kamino.evaluate.svg import tag
 
 MISSING = "–"
@@ -48,8 +49,14 @@ def render_page(document: Document) -> str:
         accuracy_chart=lambda: _accuracy_chart(document, names),
         heat=lambda key, signed=False: _heat(document, key, signed),
         worst=lambda key, count=8: worst_pairs(lookup(document, key), count),
+        identifiers=_capital(line_about(document["identifiers"])),
         embedded=embed(document),
     )
+
+
+def _capital(sentence: str) -> str:
+    """The sentence with a capital; the names inside stay as they are."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def lookup(document: Any, key: str) -> Any:

@@ -15,26 +15,27 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kamino.constraints import Constraints, print_constraint
-from kamino.evaluate.columns import Kind
+from kamino.constraints import Constraints
+from kamino.constraints.types import value_type
+from kamino.evaluate.columns import Kind, require_columns
 from kamino.evaluate.correlation import corrected_v
 from kamino.evaluate.document import (
     Document,
     Track,
     correlation_rows,
-    count_where_possible,
     heading,
     histogram_row,
     pair_matrix,
     silent,
     statistics_row,
     summary_of,
-    violations_of,
 )
 from kamino.evaluate.histograms import NUM_BINS, TOP_VALUES, Bar, Histogram
+from kamino.evaluate.identifiers import declared_identifiers, identifier_rows
 from kamino.evaluate.marginals import Distance, MarginalDistances, Names, distance
 from kamino.evaluate.statistics import describe
 from kamino.evaluate.verdict import add_verdict
+from kamino.evaluate.violations import count_synthetic
 from kamino.model import CodeMap, MarginalModel, TupleModel
 from kamino.schema import AttributeCodec, Codec, GridCodec, Schema
 
@@ -82,16 +83,23 @@ def public_report(
         [test_public_report_needs_no_table]
     """
     codec = Codec(schema)
-    coded = codec.encode(synthetic.select(schema.names))
-    maps = {name: _map(model, name, codec[name].size) for name in codec.attributes}
+    require_columns(codec.attributes, synthetic.column_names, of="the model")
+    types = {name: _stored_type(attribute.arrow_type) for name, attribute in schema.attributes.items()}
+    expected = {name: value_type(kind) for name, kind in types.items()}
+    constraints = constraints.bind(expected)
+    coded = codec.encode(synthetic.select([name for name in schema.names if name in synthetic.column_names]))
+    identifiers = declared_identifiers(schema, constraints)
+    names = [name for name in codec.attributes if name not in identifiers]
+    maps = {name: _map(model, name, codec[name].size) for name in names}
     side = ModelSide(model=model, maps=maps, codes=dict(coded.columns))
     one = _compare(side, [(name,) for name in maps], 1)
     pairs = [p for p in combinations(maps, 2) if maps[p[0]].bins * maps[p[1]].bins <= MAX_CELLS]
     two, v_model, v_synthetic = _compare_pairs(side, pairs, track)
-    names = list(maps)
     document = {
         **heading(internal=False, reference="model", rows=(max(1, round(model.num_rows)), synthetic.num_rows)),
-        "constraints": _constraints(synthetic, constraints, track),
+        "identifiers": identifier_rows(identifiers, None, synthetic, types),
+        "extra_columns": [name for name in synthetic.column_names if name not in types],
+        "constraints": count_synthetic(synthetic, constraints, expected, track),
         "marginals": [summary_of(each) for each in (one, two) if each.by_attributes],
         "pairs": {"names": names, "distance": pair_matrix(names, [one, two])},
         "correlations": correlation_rows(names, v_model, v_synthetic),
@@ -100,6 +108,10 @@ def public_report(
         "certificate": certificate,
     }
     return add_verdict(document)
+
+
+def _stored_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _map(model: TupleModel, name: str, size: int) -> CodeMap:
@@ -133,20 +145,6 @@ def _cramers_v(joint: Floats, rows: float) -> float:
     joint, a, b = joint[np.ix_(a > 0, b > 0)], a[a > 0], b[b > 0]
     phi = float((joint / a[:, None] * joint / b[None, :]).sum() - 1) if joint.size else 0.0
     return corrected_v(max(0.0, phi), len(a), len(b), rows) if rows > 1 else 0.0
-
-
-def _constraints(synthetic: pa.Table, constraints: Constraints, track: Track) -> list[Document]:
-    checked = count_where_possible(synthetic, constraints, track)
-    return [
-        {
-            "text": print_constraint(constraint),
-            "hard": constraint.is_hard,
-            "unit": "rows" if constraint.is_unary else "pairs",
-            "true": None,
-            "synthetic": None if checked is None else violations_of(checked.checks[i]),
-        }
-        for i, constraint in enumerate(constraints)
-    ]
 
 
 def _column(codec: AttributeCodec, side: ModelSide, synthetic: pa.Table, one: MarginalDistances) -> Document:

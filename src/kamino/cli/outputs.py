@@ -1,0 +1,86 @@
+"""Where a command may write: never over what it reads, and only where a file can be made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from kamino.errors import InputError
+from kamino.io import write_table
+from kamino.io.atomic import atomic_file
+
+
+def refuse_overwriting(output: Path, *inputs: Path | str | None) -> None:
+    """Raise an `InputError` if `output` is the file of one of the inputs, under whatever name.
+
+    None stands for an input that was not given; an address of a database is passed over, but for a DuckDB file.
+
+    Guarantees:
+        No command takes the place of what it reads.  [test_no_command_overwrites_what_it_reads]
+    """
+    for given in inputs:
+        path = _file_of(given)
+        if path is not None and _is_same(output, path):
+            raise InputError(
+                f"{output}: found an output that is also an input, which would be lost; expected another name. "
+                "Nothing was written"
+            )
+
+
+def refuse_same(first: Path, second: Path) -> None:
+    """Raise an `InputError` if two outputs are one file, of which the second would replace the first."""
+    if _is_same(first, second):
+        raise InputError(f"{second}: found one name for two outputs; expected a name for each")
+
+
+def refuse_unwritable(output: Path) -> None:
+    """Raise an `InputError` if no file can be made at `output`, before anything is spent on what goes there."""
+    with _trial_of(output) as trial, atomic_file(trial):
+        pass
+
+
+def refuse_unwritable_table(output: Path) -> None:
+    """Raise an `InputError` if no table can be written at `output`: the place, or the kind of file, is wrong."""
+    with _trial_of(output) as trial:
+        write_table(pa.table({"a": pa.array([], pa.int64())}), trial)
+
+
+def certificate_path(output: Path) -> Path:
+    """Where the certificate of a table goes."""
+    return output.with_name(f"{output.name}.certificate.json")
+
+
+@contextmanager
+def _trial_of(output: Path) -> Iterator[Path]:
+    """A name beside `output` to try, gone afterwards; what is said of it is said of `output`."""
+    if output.is_dir():
+        raise InputError(f"{output}: found a directory, expected a file name. Add a file name to the path.")
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: there is no folder {output.parent}. Create it first.")
+    trial = output.with_name(f".try.{output.name}")
+    try:
+        yield trial
+    except InputError as problem:
+        raise InputError(str(problem).replace(str(trial), str(output))) from None
+    trial.unlink()
+
+
+def _file_of(given: Path | str | None) -> Path | None:
+    """The file an input is read from; None for one that is not given, or that a server holds."""
+    if given is None:
+        return None
+    scheme, separator, rest = str(given).partition("://")
+    if not separator:
+        return Path(given)
+    name = rest.removeprefix("/")
+    return Path(name) if scheme == "duckdb" and name else None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if os.path.exists(one) and os.path.exists(other):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
