@@ -38,7 +38,7 @@ def test_json_has_the_promised_shape(folder: Path) -> None:
     document = json.loads(ran.stdout)
     assert document["rows"] == 3
     hard, soft = document["constraints"]
-    assert list(hard) == ["text", "class", "hard", "violations", "pairs", "percent", "seconds"]
+    assert list(hard) == ["text", "class", "hard", "violations", "pairs", "of", "unit", "percent", "seconds"]
     assert {k: hard[k] for k in ("text", "class", "hard", "violations", "pairs")} == {
         "text": "zip -> city",
         "class": "fd",
@@ -48,6 +48,7 @@ def test_json_has_the_promised_shape(folder: Path) -> None:
     }
     assert hard["percent"] == pytest.approx(100 / 3)
     assert (soft["hard"], soft["violations"], soft["pairs"]) == (False, 1, 3)
+    assert [(each["of"], each["unit"]) for each in (hard, soft)] == [(3, "pairs"), (3, "rows")]
 
 
 def test_soft_violations_alone_exit_with_0(folder: Path) -> None:

@@ -71,7 +71,7 @@ WRITERS: dict[str, tuple[Callable[[pa.Table, Path], None], str, list[str]]] = {
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Run a command on a file of the table with the gate of the replay; give all that it leaves behind."""
 
-    def run(table: pa.Table, gate: Gate, kind: str, arguments: list[str]) -> Any:
+    def run(table: pa.Table, gate: Gate, kind: str, arguments: list[str], rules: str = RULES) -> Any:
         folder = tmp_path / "run"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -79,7 +79,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
         write, name, options = WRITERS[kind]
         write(table, folder / name)
         (folder / "schema.yaml").write_text(SCHEMA)
-        (folder / "rules.dc").write_text(RULES)
+        (folder / "rules.dc").write_text(rules)
         given = {path.name for path in folder.iterdir()}
         monkeypatch.setattr(synthesizer_module, "open_gate", lambda settings: gate)
         monkeypatch.setattr(suggest_command, "open_gate", lambda settings: gate)
@@ -87,7 +87,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
         result = CliRunner().invoke(app, [arguments[0], source, *options, *arguments[1:]])
         left = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name not in given}
         text = re.sub(r"\d+\.\d s\b", "… s", result.output)
-        return result.exit_code, text, left
+        return result.exit_code, text, left, str(result.exception), getattr(result.exception, "__notes__", [])
 
     return run
 
@@ -105,7 +105,7 @@ def test_replay_passes_for_the_synth_command(replays: Any, command: Any, kind: s
         return outcome
 
     replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
-    code, text, left = ends[0]
+    code, text, left, *_ = ends[0]
     assert code == 0, text
     assert sorted(left) == ["m.kamino", "out.csv", "out.csv.certificate.json"]
 
@@ -113,6 +113,23 @@ def test_replay_passes_for_the_synth_command(replays: Any, command: Any, kind: s
 @pytest.mark.parametrize("kind", ["csv", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_replay_passes_for_the_synth_command_without_schema(replays: Any, command: Any, kind: str) -> None:
     replays(lambda table, gate: command(table, gate, kind, SYNTH), private_table(), relations=(Neighbours.ADD_REMOVE,))
+
+
+def test_replay_passes_for_a_run_that_fails_late(replays: Any, command: Any) -> None:
+    """What is said of an error after a release, and of what is spent, comes from releases too."""
+    ends = []
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        outcome = command(table, gate, "csv", ["synth", "-o", "out.csv", "-c", "rules.dc"], "check (city > 5)")
+        ends.append(outcome)
+        return outcome
+
+    replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
+    _, _, left, error, notes = ends[0]
+    assert left == {}
+    assert "rules.dc:1:15: found 5, but 'city' is text; this type was found" in error
+    assert "single quotes" not in error
+    assert "of 1 is spent" in notes[0]
 
 
 @pytest.mark.parametrize("schema", [[], ["-s", "schema.yaml"]], ids=["untyped", "typed"])

@@ -77,7 +77,7 @@ def test_conditions_hold() -> None:
     assert set(made.column("city").to_pylist()) <= {"Rome", None}
     assert set(made.column("vip").to_pylist()) == {False}
     assert made.num_rows == 40
-    with pytest.raises(InputError, match="outside its domain"):
+    with pytest.raises(InputError, match="'city' with Atlantis; expected one of Rome, Oslo, Bern, or nothing"):
         fitted.sample(5, given={"city": "Atlantis"})
 
 

@@ -11,6 +11,7 @@ import kamino
 from kamino.cli.check import check
 from kamino.cli.console import error_console
 from kamino.cli.demo import demo
+from kamino.cli.faults import notes_of, usage_line
 from kamino.cli.init import init
 from kamino.cli.plan import plan
 from kamino.cli.report import report
@@ -52,6 +53,8 @@ def _options(
     del version
 
 
+# What a shell says of a program that an interrupt ended.
+STOPPED = 130
 # Typer carries its own copy of click in newer versions and imports it in older ones; this is the class in both.
 _UsageFault: type[Any] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
@@ -62,17 +65,17 @@ def main() -> None:
         outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
         sys.exit(outcome if isinstance(outcome, int) else 0)
     except KaminoError as problem:
-        _complain(str(problem))
+        _complain(str(problem), *notes_of(problem))
     except _UsageFault as problem:
-        _complain(f"{problem.format_message()} See 'kamino --help'.")
-    except (KeyboardInterrupt, typer.Abort):
-        _complain("stopped")
+        _complain(usage_line(problem))
+    except (KeyboardInterrupt, typer.Abort) as problem:
+        _complain("stopped", *notes_of(problem), code=STOPPED)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
 
 
-def _complain(text: str) -> NoReturn:
-    for line in text.splitlines():
+def _complain(*texts: str, code: int = 2) -> NoReturn:
+    for line in (line for text in texts for line in text.splitlines()):
         error_console().print(f"kamino: {line}", style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(2)
+    sys.exit(code)

@@ -22,6 +22,11 @@ def error_console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things: 1 row, 2 rows."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def track(label: str) -> Callable[[Iterable[Item]], Iterable[Item]]:
     """A progress bar on standard error while a loop runs; nothing where standard error is not a terminal."""
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from kamino.cli.console import error_console
+from kamino.cli.console import counted, error_console
+from kamino.cli.outputs import refuse_overwriting, refuse_unwritable
 from kamino.errors import InputError
 from kamino.io import read_table
 from kamino.io.atomic import atomic_file
@@ -43,6 +44,9 @@ def init(
     """
     if sum(source is not None for source in (data, sdv, pandera)) != 1:
         raise InputError("found none or several of DATA, --sdv and --pandera; give the one to start from")
+    if output is not None:
+        refuse_overwriting(output, data, sdv, pandera)
+        refuse_unwritable(output)
     if sdv is not None:
         schema = schema_from_sdv(_json(sdv))
     elif pandera is not None:
@@ -72,13 +76,12 @@ def _write(schema: Schema, output: Path | None) -> None:
     sources = list(schema.sources.values())
     asserted = sources.count(Source.ASSERTED)
     console = error_console()
-    console.print(f"Wrote {output}: {len(schema)} attributes.", markup=False)
+    console.print(f"Wrote {output}: {counted(len(schema), 'attribute')}.", markup=False)
     if asserted:
-        console.print(
-            f"{asserted} domains were taken from the table because you said --trust-domain: the file records it."
-        )
+        taken = "1 domain was" if asserted == 1 else f"{asserted} domains were"
+        console.print(f"{taken} taken from the table because you said --trust-domain: the file records it.")
     if schema.missing_domains:
         console.print(
-            f"{len(schema.missing_domains)} have no domain yet: declare it in the file, or leave it out to have it "
+            f"{len(schema.missing_domains)} without a domain yet: declare it in the file, or leave it out to have it "
             "found within the budget."
         )

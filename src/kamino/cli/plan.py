@@ -18,7 +18,6 @@ from kamino.cli.options import (
     EpsilonOption,
     NeighboursOption,
     PresetOption,
-    RowsOption,
     SamplingOption,
     SchemaOption,
     SequenceOption,
@@ -32,13 +31,18 @@ from kamino.pipeline.run_plan import RunPlan, plan_run
 from kamino.sampling import Sampling, StepKind
 from kamino.schema import Schema
 
+PlanRowsOption = Annotated[
+    int | None,
+    typer.Option("-n", "--rows", min=0, help="Rows to plan for; without it, no expected errors are shown."),
+]
+
 
 def plan(
     schema: SchemaOption = None,
     constraints: ConstraintsOption = None,
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 1e-6,
-    rows: RowsOption = None,
+    rows: PlanRowsOption = None,
     preset: PresetOption = Preset.DEFAULT,
     backend: BackendOption = None,
     sequence: SequenceOption = None,

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kamino.cli.console import counted
 from kamino.constraints import print_constraint
 from kamino.constraints.tree import Kind, Strength
 from kamino.evaluate.check import ConstraintCheck, TableCheck
@@ -18,7 +19,7 @@ NOT_PRIVATE = "Computed from the table itself: for its owner, not for release."
 
 def print_check(console: Console, result: TableCheck, *, table: pa.Table, explain: bool) -> None:
     """The table of counts, then examples, findings and the verdict."""
-    console.print(f"{result.rows:,} rows, {len(result.checks)} constraints")
+    console.print(f"{counted(result.rows, 'row')}, {counted(len(result.checks), 'constraint')}")
     console.print(_counts(result, explain=explain))
     for number, check in enumerate(result.checks, start=1):
         if check.examples:
@@ -47,14 +48,14 @@ def _counts(result: TableCheck, *, explain: bool) -> Table:
     if explain:
         grid.add_column("counted by", overflow="fold")
     for number, check in enumerate(result.checks, start=1):
-        unit = "rows" if check.constraint.is_unary else "pairs"
+        unit = "row" if check.constraint.is_unary else "pair"
         cells: list[str | Text] = [
             str(number),
             Text(print_constraint(check.constraint)),
             check.shape.value,
             _strength(check.constraint.strength),
             Text(f"{check.violations:,}", style="bold red" if check.is_broken else ""),
-            f"{check.pairs:,} {unit}",
+            counted(check.pairs, unit),
             format_percent(check.percent),
         ]
         grid.add_row(*cells, *([f"{check.method} ({check.seconds:.3f} s)"] if explain else []))

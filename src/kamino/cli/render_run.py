@@ -68,10 +68,19 @@ def _facts(certificate: dict[str, Any], output: Path | None, seconds: float | No
     facts[0][1].append(f"unit: {privacy['unit']}, {privacy['releases']} releases")
     if certificate["mark"] != "for release":
         facts.append(("mark", Text(certificate["mark"], style="bold red")))
+    if certificate.get("given"):
+        facts.append(("given", Text(_given(certificate["given"]))))
     where = f" in {output}" if output else ""
     took = f", {seconds:.1f} s" if seconds is not None else ""
     facts.append(("rows", Text(f"{certificate['rows']:,}{where}{took}")))
     return facts
+
+
+def _given(conditions: dict[str, list[Any]]) -> str:
+    parts = [
+        f"{name}={' or '.join('' if v is None else str(v) for v in values)}" for name, values in conditions.items()
+    ]
+    return f"{', '.join(parts)} in every row"
 
 
 def _domains(domains: dict[str, list[str]]) -> str:
@@ -96,4 +105,6 @@ def _constraints(constraints: list[dict[str, Any]]) -> Text:
     if broken:
         return Text(f"{len(broken)} of {len(hard)} hard constraints violated", style="bold red")
     soft = len(constraints) - len(hard)
+    if not hard:
+        return Text(f"{soft} soft, no hard given")
     return Text(f"no violation of {len(hard)} hard" + (f", {soft} soft" if soft else ""), style="green")

@@ -129,7 +129,7 @@ def _public(model: Path, synthetic: str, constraints: Path | None, certificate: 
     statement = _statement(synthetic, certificate, ledger=fitted.ledger)
     if statement is None:
         statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
-    rules = read_constraints(constraints) if constraints is not None else fitted.constraints
+    rules = read_constraints(constraints) if constraints is not None else fitted.promised
     return public_report(fitted.model, fitted.schema, table, rules, certificate=statement, track=track)
 
 

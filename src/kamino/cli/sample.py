@@ -12,7 +12,7 @@ from kamino.cli.console import output_console
 from kamino.cli.options import RowsOption, SeedOption, SweepsOption
 from kamino.cli.render_run import print_run
 from kamino.cli.stages import show_stages
-from kamino.cli.synth import make, refuse_output
+from kamino.cli.synth import make, refuse_table
 from kamino.errors import InputError
 from kamino.pipeline import Stage, Synthesizer
 from kamino.schema import Schema
@@ -33,9 +33,9 @@ def sample(
     Several --given of one attribute allow any of the values.
     """
     begin = time.perf_counter()
+    refuse_table(output, model)
     synthesizer = Synthesizer.load(model)
     conditions = read_conditions(given or [], synthesizer.fitted.schema)
-    refuse_output(output)
     with show_stages(Stage.SAMPLE, Stage.CHECK, Stage.WRITE) as progress:
         certificate = make(synthesizer, rows, output, progress, given=conditions or None, sweeps=sweeps, seed=seed)
     print_run(output_console(), certificate, output=output, seconds=time.perf_counter() - begin)

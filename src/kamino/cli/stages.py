@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from kamino.cli.console import error_console
@@ -14,7 +15,21 @@ from kamino.pipeline.stages import Stage, silent
 
 @contextmanager
 def show_stages(*stages: Stage) -> Iterator[Report]:
-    """Show the stage a run is in on standard error; nothing where that is not a terminal."""
+    """Show the stage a run is in on standard error; nothing where that is not a terminal.
+
+    Guarantees:
+        A run that is stopped ends with what it has spent, not in silence.  [test_what_was_added_to_an_error_is_printed]
+    """
+    try:
+        with _shown(stages) as report:
+            yield report
+    except KeyboardInterrupt as stop:
+        # Typer ends on an interrupt without a word; on this it leaves the last word to us.
+        raise typer.Abort from stop
+
+
+@contextmanager
+def _shown(stages: tuple[Stage, ...]) -> Iterator[Report]:
     console = error_console()
     if not console.is_terminal:
         yield silent

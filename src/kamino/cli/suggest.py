@@ -7,7 +7,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from kamino.cli.console import error_console
+from kamino.cli.console import counted, error_console
 from kamino.cli.options import DataArgument, DeltaOption, QueryOption, SchemaOption, SeedOption, shown_epsilon
 from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import InputError
@@ -15,6 +15,7 @@ from kamino.io import read_table
 from kamino.io.text import read_text
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
+from kamino.pipeline.spending import telling_what_is_spent
 from kamino.schema import Codec, Schema, check_columns
 
 SuggestEpsilonOption = Annotated[
@@ -50,11 +51,14 @@ def suggest(
     elif trust_domain:
         ordered = tuple(field.name for field in table.schema if _is_number(field.type))
     gate = open_gate(Settings(epsilon=epsilon, delta=delta, seed=seed))
-    found = suggest_constraints(table, gate, ordered=ordered)
+    with telling_what_is_spent(gate.ledger.to_dict):
+        found = suggest_constraints(table, gate, ordered=ordered)
     for each in found:
         typer.echo(str(each))
     spent = shown_epsilon(gate.ledger.spent())
-    error_console().print(f"{len(found)} suggestions; spent epsilon {spent} at delta {delta:g}.", markup=False)
+    error_console().print(
+        f"{counted(len(found), 'suggestion')}; spent epsilon {spent} at delta {delta:g}.", markup=False
+    )
 
 
 def _typed(table: pa.Table, schema: Schema) -> pa.Table:

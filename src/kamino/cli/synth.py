@@ -32,6 +32,13 @@ from kamino.cli.options import (
     SweepsOption,
     WeightsOption,
 )
+from kamino.cli.outputs import (
+    certificate_path,
+    refuse_overwriting,
+    refuse_same,
+    refuse_unwritable,
+    refuse_unwritable_table,
+)
 from kamino.cli.render_run import print_run
 from kamino.cli.stages import show_stages
 from kamino.constraints import Constraints
@@ -39,6 +46,7 @@ from kamino.errors import SamplingError
 from kamino.io import write_table
 from kamino.io.atomic import atomic_file
 from kamino.pipeline import Preset, Stage, Synthesizer
+from kamino.pipeline.spending import telling_what_is_spent
 from kamino.sampling.sweeps import SweepLog
 
 STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
@@ -98,12 +106,13 @@ def synth(
         cluster=cluster,
         seed=seed,
     )
-    refuse_output(output)
+    _refuse_outputs(output, save_model, data, schema, constraints, *synthesizer.reference_files)
     with show_stages(*STAGES) as progress:
         synthesizer.fit(data, query=query, num_rows=rows, progress=progress)
-        if save_model is not None:
-            synthesizer.save(save_model)
-        certificate = make(synthesizer, rows, output, progress)
+        with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model):
+            if save_model is not None:
+                synthesizer.save(save_model)
+            certificate = make(synthesizer, rows, output, progress)
     print_run(output_console(), certificate, output=output, seconds=time.perf_counter() - begin)
 
 
@@ -119,25 +128,30 @@ def make(synthesizer: Synthesizer, rows: int | None, output: Path, progress: Any
     table = synthesizer.sample(rows, progress=progress, on_sweep=sweeps, **options)
     progress(Stage.WRITE)
     strict = synthesizer.settings.sampling.keeps_hard_constraints
-    write_table(
-        table, output, verify=lambda written: _verify(written, synthesizer.fitted.constraints, strict, progress)
-    )
+    write_table(table, output, verify=lambda written: _verify(written, synthesizer.fitted.promised, strict, progress))
     digest = hashlib.sha256(output.read_bytes()).hexdigest()
-    certificate = synthesizer.certificate(table, sha256=digest, sweeps=sweeps)
+    certificate = synthesizer.certificate(table, sha256=digest, sweeps=sweeps, given=options.get("given"))
     with atomic_file(certificate_path(output)) as handle:
         handle.write(json.dumps(certificate, indent=2, ensure_ascii=False).encode())
     return certificate
 
 
-def certificate_path(output: Path) -> Path:
-    """Where the certificate of a table goes."""
-    return output.with_name(f"{output.name}.certificate.json")
+def _refuse_outputs(output: Path, model: Path | None, *inputs: Path | str | None) -> None:
+    """Fail before any budget is spent where an output could not be written, or would replace an input."""
+    refuse_table(output, *inputs)
+    if model is not None:
+        refuse_overwriting(model, *inputs)
+        refuse_same(output, model)
+        refuse_same(certificate_path(output), model)
+        refuse_unwritable(model)
 
 
-def refuse_output(output: Path) -> None:
-    """Fail before any budget is spent where the output could not be written."""
-    write_table(pa.table({"a": pa.array([], pa.int64())}), output.with_name(f".try.{output.name}"))
-    output.with_name(f".try.{output.name}").unlink()
+def refuse_table(output: Path, *inputs: Path | str | None) -> None:
+    """Refuse a table, or its certificate, that cannot be written or that would replace an input."""
+    for path in (output, certificate_path(output)):
+        refuse_overwriting(path, *inputs)
+    refuse_unwritable_table(output)
+    refuse_unwritable(certificate_path(output))
 
 
 def _verify(written: pa.Table, constraints: Constraints, strict: bool, progress: Any) -> None:

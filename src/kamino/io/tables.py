@@ -51,12 +51,12 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
 
 def _read_file(path: Path, *, private: bool) -> pa.Table:
     name = path.name.lower()
+    if path.is_dir():
+        raise InputError(f"{path}: found a directory, expected a file. Give the path of one file.")
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(
             f"{path}: cannot tell the kind of file by its name. Expected a name ending in .csv, .csv.gz or .parquet."
         )
-    if path.is_dir():
-        raise InputError(f"{path}: found a directory, expected a file. Give the path of one file.")
     if not path.exists():
         raise InputError(f"{path}: no such file. Check the path; it is relative to {Path.cwd()}.")
     try:

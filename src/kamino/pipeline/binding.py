@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from kamino.constraints import Constraints, DenialConstraint, ValueType
+from kamino.constraints.language.printer import print_name
 from kamino.constraints.tree import Comparison, Operator, is_cross
 from kamino.constraints.types import value_type
 from kamino.errors import InputError, SamplingError
@@ -49,7 +50,7 @@ def schema_types(schema: Schema) -> dict[str, ValueType]:
 def bind_constraints(constraints: Constraints, schema: Schema) -> Constraints:
     """The constraints, checked against the schema, without those that made-up keys satisfy by themselves."""
     bound = constraints.bind(schema_types(schema))
-    kept = tuple(c for c in bound if not _holds_by_keys(c, schema))
+    kept = tuple(c for c in bound if not holds_by_keys(c, schema))
     for constraint in kept:
         for name in constraint.attributes:
             if isinstance(schema[name], Key):
@@ -60,7 +61,15 @@ def bind_constraints(constraints: Constraints, schema: Schema) -> Constraints:
     return Constraints(kept)
 
 
-def _holds_by_keys(constraint: DenialConstraint, schema: Schema) -> bool:
+def held_by_keys(constraints: Constraints, schema: Schema) -> Constraints:
+    """The constraints that made-up keys satisfy by themselves, and one for each key that the schema declares."""
+    bound = constraints.bind(schema_types(schema))
+    names = [name for name in schema if isinstance(schema[name], Key)]
+    declared = Constraints.parse("\n".join(f"key ({print_name(name)})" for name in names), types=schema_types(schema))
+    return Constraints(tuple(dict.fromkeys((*(c for c in bound if holds_by_keys(c, schema)), *declared))))
+
+
+def holds_by_keys(constraint: DenialConstraint, schema: Schema) -> bool:
     """Whether two different rows cannot violate it because it asks for two equal keys, which are all distinct."""
     return any(
         isinstance(p, Comparison)

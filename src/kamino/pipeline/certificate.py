@@ -10,7 +10,9 @@ import pyarrow as pa
 import kamino
 from kamino.constraints import count_violations, print_constraint
 from kamino.engine.typing import SPELLINGS
+from kamino.pipeline.drawing import Given, allowed_values
 from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.notes import found_notes, promise_notes, trusted_notes
 from kamino.sampling import Sampling, build_plan
 from kamino.sampling.soft_notes import soft_notes
 from kamino.sampling.sweeps import SweepLog
@@ -18,11 +20,16 @@ from kamino.schema import Source
 
 
 def certificate_of(
-    fitted: Fitted, table: pa.Table, *, sha256: str | None = None, sweeps: SweepLog | None = None
+    fitted: Fitted,
+    table: pa.Table,
+    *,
+    sha256: str | None = None,
+    sweeps: SweepLog | None = None,
+    given: Given | None = None,
 ) -> dict[str, Any]:
     """The facts of a run and of the table it made. Public: made from the ledger, the schema and the synthetic table.
 
-    `sweeps` is what `Synthesizer.sample` told while it drew the table.
+    `sweeps` is what `Synthesizer.sample` told while it drew the table, `given` the condition it was asked to meet.
 
     Guarantees:
         A run with a seed or without noise is marked so.  [test_certificate_marks_what_must_not_be_released]
@@ -45,8 +52,10 @@ def certificate_of(
         "rows": table.num_rows,
         "method": {name: getattr(fitted.settings, name).value for name in _METHOD},
         "constraints": _constraints(fitted, table, sweeps or SweepLog()),
-        "notes": list(_notes(fitted)),
+        "notes": list(_notes(fitted, table.num_rows)),
     }
+    if given:
+        document["given"] = {name: [_plain(each) for each in allowed_values(value)] for name, value in given.items()}
     if sha256 is not None:
         document["sha256"] = sha256
     return document
@@ -56,7 +65,7 @@ def _constraints(fitted: Fitted, table: pa.Table, sweeps: SweepLog) -> list[dict
     """Each constraint with its violations; a soft one also with its rate, what was measured, and its weight."""
     found = {each.constraint: each for each in fitted.soft.items}
     documents = []
-    for constraint in fitted.constraints:
+    for constraint in fitted.promised:
         violations = count_violations(table, constraint)
         document = {"text": print_constraint(constraint), "hard": constraint.is_hard, "violations": violations}
         if not constraint.is_hard:
@@ -70,7 +79,21 @@ def _constraints(fitted: Fitted, table: pa.Table, sweeps: SweepLog) -> list[dict
     return documents
 
 
-def _notes(fitted: Fitted) -> tuple[str, ...]:
+def _plain(value: object) -> object:
+    """A value of a domain as JSON has it; dates and the like as text."""
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _notes(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
+    """What the reader would not expect of a table of `num_rows` rows; all of it from what is public."""
+    codec = fitted.codec
+    domains = (*found_notes(fitted.schema), *trusted_notes(fitted.schema, fitted.num_rows))
+    if not fitted.settings.sampling.keeps_hard_constraints:
+        return domains
+    return (*domains, *promise_notes(codec, fitted.constraints, num_rows), *_soft_notes(fitted))
+
+
+def _soft_notes(fitted: Fitted) -> tuple[str, ...]:
     """What is not promised of soft constraints; row by row all of them are weighed."""
     if fitted.settings.sampling is not Sampling.CONSTRAINT_AWARE or not fitted.soft.items:
         return ()

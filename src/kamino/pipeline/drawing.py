@@ -15,12 +15,15 @@ from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.sampling import Sampling, build_plan, draw_table
 from kamino.sampling.steps.task import OnSweep
-from kamino.schema import Codec, CodedTable
+from kamino.schema import AttributeCodec, Codec, CodedTable, GridCodec
 
 Codes = NDArray[np.int64]
 Given = Mapping[str, Any]
-# Rows that are drawn at most to find those that meet a condition.
+# Rows that are drawn at most to find those that meet a condition; and after how many without any the search ends.
 MAX_POOL = 4_000_000
+MAX_POOL_WITHOUT = 250_000
+# Of a domain with more values than this, a message lists the first.
+_SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +85,16 @@ def _pooled(
     fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways, wanted: Mapping[str, Codes]
 ) -> dict[str, Codes]:
     """Draw one large table and keep rows that meet the condition: any part of a table keeps its constraints."""
-    size = max(1_000, 4 * num_rows)
+    size, most = max(1_000, 4 * num_rows), MAX_POOL
     while True:
-        columns = draw_codes(fitted, size, rng, ways)
+        try:
+            columns = draw_codes(fitted, size, rng, ways)
+        except SamplingError:
+            # So many rows may break a key that fewer do not.
+            if size <= num_rows:
+                raise
+            size = most = max(num_rows, size // 2)
+            continue
         meets = np.ones(size, dtype=np.bool_)
         for name, codes in wanted.items():
             meets &= np.isin(columns[name], codes)
@@ -92,22 +102,55 @@ def _pooled(
         if len(rows) >= num_rows:
             chosen = np.sort(rng.choice(rows, size=num_rows, replace=False))
             return {name: codes[chosen] for name, codes in columns.items()}
-        if size >= MAX_POOL:
-            raise SamplingError(
-                f"found {len(rows)} of {num_rows} rows that meet the condition on {', '.join(wanted)} among {size} "
-                "drawn; ask for fewer rows or a wider condition"
-            )
+        limit = most if len(rows) else min(most, MAX_POOL_WITHOUT)
+        if size >= limit:
+            raise SamplingError(_too_few(fitted.codec, wanted, len(rows), num_rows, size))
         growth = 2 * num_rows / max(len(rows), 1)
-        size = int(min(MAX_POOL, size * min(max(growth, 2), 64)))
+        size = int(min(limit, size * min(max(growth, 2), 64)))
 
 
 def _codes_of(codec: Codec, name: str, value: Any) -> Codes:
     """The codes that a condition allows: of one value, or of several in a list."""
-    values = list(value) if isinstance(value, Collection) and not isinstance(value, str | bytes) else [value]
+    values = allowed_values(value)
     attribute = codec[name]
     codes = [attribute.code_of(each) for each in values]
-    if not values or any(code is None for code in codes):
+    outside = [_shown(each) for each, code in zip(values, codes, strict=True) if code is None]
+    if not values or outside:
         raise InputError(
-            f"found a condition on {name!r} with a value outside its domain; expected values that the schema allows"
+            f"found a condition on {name!r} with {', '.join(outside) or 'no value'}; expected {_domain(attribute)}"
         )
     return np.array(codes, dtype=np.int64)
+
+
+def allowed_values(value: Any) -> list[Any]:
+    """The values that a condition allows: those of a list, or the one it is."""
+    return list(value) if isinstance(value, Collection) and not isinstance(value, str | bytes) else [value]
+
+
+def _domain(attribute: AttributeCodec) -> str:
+    """What an attribute may be, in words. Domains are public."""
+    null = "" if attribute.null_code is None else ", or nothing"
+    count = attribute.num_values
+    if isinstance(attribute, GridCodec):
+        return f"a value from {_shown(attribute.value_of(0))} to {_shown(attribute.value_of(count - 1))}{null}"
+    shown = ", ".join(_shown(attribute.value_of(code)) for code in range(min(count, _SHOWN)))
+    more = f" and {count - _SHOWN:,} more" if count > _SHOWN else ""
+    return f"one of {shown}{more}{null}"
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else str(value)
+
+
+def _too_few(codec: Codec, wanted: Mapping[str, Codes], found: int, asked: int, size: int) -> str:
+    """The message for a condition that too few of the drawn rows meet."""
+    parts = [
+        f"{name}={' or '.join(_shown(codec[name].value_of(int(code))) for code in codes[:_SHOWN])}"
+        for name, codes in wanted.items()
+    ]
+    condition = " and ".join(parts) + (" together" if len(parts) > 1 else "")
+    if not found:
+        return f"none of {size:,} drawn rows had {condition}; relax a condition"
+    return (
+        f"found {found:,} of {asked:,} rows with {condition} among {size:,} drawn; ask for fewer or relax a condition"
+    )

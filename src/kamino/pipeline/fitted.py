@@ -16,6 +16,7 @@ from kamino.sampling.weights import FoundWeights
 from kamino.schema import Codec, Schema
 
 FORMAT = "kamino-model-1"
+HELD = "held_by_keys.dc"
 _PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "references.json", "soft.json", "ledger.json", "model.json")
 
 
@@ -35,6 +36,13 @@ class Fitted:
     references: References = field(default_factory=dict, repr=False)
     soft: FoundWeights = field(default_factory=FoundWeights)
     settings: Settings = field(default_factory=Settings)
+    held: Constraints = field(default_factory=Constraints)
+    """What made-up keys satisfy by themselves, so that no step has to: never drawn for, but promised all the same."""
+
+    @property
+    def promised(self) -> Constraints:
+        """All constraints that a table drawn from the model is checked for."""
+        return Constraints((*self.constraints, *self.held))
 
     @property
     def codec(self) -> Codec:
@@ -53,6 +61,7 @@ class Fitted:
             "manifest.json": _dump({"format": FORMAT, "parts": list(_PARTS), "settings": self.settings.to_json()}),
             "schema.yaml": self.schema.to_yaml(),
             "constraints.dc": f"{self.constraints}\n",
+            HELD: f"{self.held}\n",
             "references.json": _dump(to_json(self.references)),
             "soft.json": _dump(self.soft.to_json()),
             "ledger.json": _dump(self.ledger),
@@ -78,6 +87,8 @@ class Fitted:
                 soft=FoundWeights.from_json(json.loads(bundle.texts["soft.json"]), constraints),
                 references=from_json(json.loads(bundle.texts["references.json"]), schema),
                 constraints=constraints,
+                # Files of earlier versions have no such part.
+                held=Constraints.parse(bundle.texts.get(HELD, ""), source=f"{source}/{HELD}"),
                 model=load_model(json.loads(bundle.texts["model.json"]), dict(bundle.arrays)),
                 ledger=json.loads(bundle.texts["ledger.json"]),
                 settings=Settings.from_json(manifest.get("settings", {})),

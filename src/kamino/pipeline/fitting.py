@@ -11,7 +11,7 @@ import pyarrow as pa
 from kamino.constraints import Constraints
 from kamino.engine import DiscoveryShare, discover_domains, discover_types
 from kamino.errors import ConstraintError, ConstraintErrors, InputError
-from kamino.pipeline.binding import bind_constraints, check_names, check_table, schema_for
+from kamino.pipeline.binding import bind_constraints, check_names, check_table, held_by_keys, schema_for
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
 from kamino.pipeline.references import load_references
@@ -86,6 +86,7 @@ def fit(
         references=references,
         soft=soft,
         settings=settings,
+        held=held_by_keys(constraints, known),
     )
 
 
@@ -114,11 +115,23 @@ def _known_domains(
     except ConstraintErrors as problem:
         if not find_types:
             raise
-        raise ConstraintErrors([*problem.errors, ConstraintError(_TYPES_WERE_FOUND)]) from None
+        faults = [_of_found_type(error) for error in problem.errors]
+        raise ConstraintErrors([*faults, ConstraintError(_TYPES_WERE_FOUND)]) from None
     if known.missing_domains:
         progress(Stage.DOMAINS)
         known = discover_domains(table, known, gate, share)
     return known, rules
+
+
+def _of_found_type(error: ConstraintError) -> ConstraintError:
+    """The error of a constraint whose column has a type that was found: the type is in doubt, not the constraint."""
+    found, _, _ = error.message.rpartition("; ")
+    return ConstraintError(
+        f"{found}; this type was found, not declared: declare the type in a schema (kamino init)",
+        source=error.source,
+        line=error.line,
+        column=error.column,
+    )
 
 
 def _sequence(codec: Codec, plan: SamplingPlan, rules: Constraints, settings: Settings) -> tuple[str, ...] | None:

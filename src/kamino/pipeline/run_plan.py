@@ -11,6 +11,7 @@ from kamino.model.marginal.budget import BudgetShares, weigh
 from kamino.pipeline.binding import bind_constraints
 from kamino.pipeline.hints import model_attributes
 from kamino.pipeline.modelling import left_over
+from kamino.pipeline.notes import promise_notes, trusted_notes
 from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import rates_noise
 from kamino.privacy import gaussian_mu
@@ -38,7 +39,7 @@ class RunPlan:
 
     `missing` are the attributes whose domains will be found within the budget: until then no order can be planned.
     `expected` are the first measurements of the marginal backend; `neural` are the parameters of the neural one, which
-    depend on the number of rows. `notes` say what is not promised of soft constraints.
+    depend on the number of rows. `notes` say what a reader of the table may not expect.
     """
 
     settings: Settings
@@ -103,9 +104,19 @@ def plan_run(schema: Schema, constraints: Constraints, settings: Settings, *, nu
         shares=shares,
         expected=_expected(codec, settings, shares, num_rows) if by_marginals else (),
         num_rows=num_rows,
-        notes=soft_notes(plan, codec) if settings.sampling is Sampling.CONSTRAINT_AWARE else (),
+        notes=_notes(codec, rules, plan, settings, num_rows),
         neural=None if by_marginals or num_rows is None else _neural(codec, rules, plan, settings, num_rows),
     )
+
+
+def _notes(
+    codec: Codec, rules: Constraints, plan: SamplingPlan, settings: Settings, num_rows: int | None
+) -> tuple[str, ...]:
+    """What may surprise in the table, as far as it is known before the run."""
+    trusted = () if num_rows is None else trusted_notes(codec.schema, num_rows)
+    promised = promise_notes(codec, rules, num_rows) if settings.sampling.keeps_hard_constraints else ()
+    soft = soft_notes(plan, codec) if settings.sampling is Sampling.CONSTRAINT_AWARE else ()
+    return (*trusted, *promised, *soft)
 
 
 def _sequence(codec: Codec, rules: Constraints, settings: Settings) -> tuple[str, ...] | None:

@@ -22,6 +22,7 @@ from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
 from kamino.pipeline.run_plan import RunPlan, plan_run
 from kamino.pipeline.settings import Preset, Settings
+from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.sampling.steps.task import OnSweep
 from kamino.sampling.sweeps import SweepLog
@@ -87,19 +88,25 @@ class Synthesizer:
         untyped = _is_csv(table) and guarded
         private = read_table(table, query=query, private=guarded)
         gate = open_gate(self.settings)
-        self._fitted = fit(
-            private,
-            self.schema,
-            self.constraints,
-            self.settings,
-            gate,
-            untyped=untyped,
-            folder=self._folder,
-            num_rows=num_rows,
-            progress=progress,
-        )
+        with telling_what_is_spent(gate.ledger.to_dict):
+            self._fitted = fit(
+                private,
+                self.schema,
+                self.constraints,
+                self.settings,
+                gate,
+                untyped=untyped,
+                folder=self._folder,
+                num_rows=num_rows,
+                progress=progress,
+            )
         self._like = None if isinstance(table, str | os.PathLike) else type(table)
         return self
+
+    @property
+    def reference_files(self) -> tuple[Path, ...]:
+        """The public tables that constraints name, which a run reads."""
+        return tuple(self._folder / c.reference for c in self.constraints if c.reference is not None)
 
     def plan(self, num_rows: int | None = None) -> RunPlan:
         """What a run will do: order of attributes, steps, noise. Needs a schema, reads no table."""
@@ -138,10 +145,15 @@ class Synthesizer:
         return like(draw(self.fitted, rows, rng, given=given, ways=ways), self._like)
 
     def certificate(
-        self, table: pa.Table, *, sha256: str | None = None, sweeps: SweepLog | None = None
+        self,
+        table: pa.Table,
+        *,
+        sha256: str | None = None,
+        sweeps: SweepLog | None = None,
+        given: Given | None = None,
     ) -> dict[str, Any]:
-        """The privacy of the fit and the constraints that `table`, drawn from it, keeps."""
-        return certificate_of(self.fitted, read_table(table), sha256=sha256, sweeps=sweeps)
+        """The privacy of the fit and the constraints that `table`, drawn from it with `given`, keeps."""
+        return certificate_of(self.fitted, read_table(table), sha256=sha256, sweeps=sweeps, given=given)
 
     @property
     def ledger(self) -> dict[str, Any]:

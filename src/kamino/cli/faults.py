@@ -1,0 +1,50 @@
+"""How wrong use and failed runs are told: what was found, what was expected, and what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def usage_line(problem: Any) -> str:
+    """One line for a fault of the command line, and whose help to read."""
+    context = getattr(problem, "ctx", None)
+    command = context.command_path if context is not None else "kamino"
+    text = problem.format_message()
+    return f"{_in_our_words(problem, text).rstrip('.')}. See {command} --help."
+
+
+def notes_of(problem: BaseException) -> Iterator[str]:
+    """What was added to an error on its way up, also where another took its place."""
+    yield from getattr(problem, "__notes__", ())
+    if problem.__cause__ is not None:
+        yield from notes_of(problem.__cause__)
+
+
+def _in_our_words(problem: Any, text: str) -> str:
+    """The text with what was found and expected; as it is where the parser does not tell."""
+    details = getattr(problem.__cause__, "errors", None)
+    fault = details()[0] if callable(details) else None
+    message = getattr(problem, "message", "")
+    if not fault or not message or not text.endswith(message):
+        return str(text)
+    head = text.removesuffix(message)
+    expected = _expected(fault)
+    if expected is None:
+        return f"{head}{message.removeprefix('Value error, ')}"
+    return f"{head}found {fault['input']}; expected {expected}"
+
+
+def _expected(fault: dict[str, Any]) -> str | None:
+    limits = fault.get("ctx", {})
+    match fault["type"]:
+        case "float_parsing" | "float_type":
+            return "a number"
+        case "int_parsing" | "int_type" | "int_from_float":
+            return "a whole number"
+        case "greater_than_equal":
+            return f"{limits['ge']} or more"
+        case "less_than_equal":
+            return f"{limits['le']} or less"
+        case _:
+            return None

@@ -1,0 +1,113 @@
+"""What a table will be that its reader may not expect, said in lines: from schema, constraints and released numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kamino.constraints import ConstraintClass, Constraints, classify, print_constraint
+from kamino.constraints.language.printer import print_name
+from kamino.sampling.comparing import Judge
+from kamino.schema import Categorical, Codec, Schema, Source
+
+# Texts are nearly all different where there are more than this part of the rows; fewer texts than this say nothing.
+NEARLY_ALL = 0.9
+FEW_TEXTS = 20
+# Checks on an attribute with more values than this are not tried on each.
+_MOST_TRIED = 1 << 22
+
+
+def found_notes(schema: Schema) -> tuple[str, ...]:
+    """A line for the attributes of which finding domains found no value.
+
+    Guarantees:
+        It names an attribute whose found domain is only `other`, and no declared one.  [test_notes_name_empty_domains]
+    """
+    names = [name for name, source in schema.sources.items() if source is Source.PRIVATE and _is_empty(schema, name)]
+    if not names:
+        return ()
+    whose = "its domain" if len(names) == 1 else "their domains"
+    return (
+        f"{_listed(names)}: no value was frequent enough to be found; rows say other or nothing. "
+        f"Declare {whose} in a schema",
+    )
+
+
+def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
+    """A line for each text whose trusted values are nearly as many as the noisy number of rows.
+
+    Guarantees:
+        It names identifiers that were called public.  [test_notes_name_identifiers_that_were_called_public]
+    """
+    notes = []
+    for name, source in schema.sources.items():
+        attribute = schema[name]
+        if source is not Source.ASSERTED or not isinstance(attribute, Categorical) or attribute.holds_integers:
+            continue
+        count = len(attribute.categories)
+        if count >= FEW_TEXTS and count > NEARLY_ALL * about_rows:
+            notes.append(
+                f"{print_name(name)}: {count:,} different texts for about {about_rows:,} rows; real ones are written. "
+                "Leave the column out, or declare it as `type: key`"
+            )
+    return tuple(notes)
+
+
+def promise_notes(codec: Codec, constraints: Constraints, num_rows: int | None) -> tuple[str, ...]:
+    """A line for each hard constraint that is kept by leaving cells empty; `num_rows` is what was asked for, if known.
+
+    Guarantees:
+        It names keys with too few values, and checks that only null satisfies.  [test_notes_name_what_null_satisfies]
+    """
+    keys = _key_notes(codec, constraints, num_rows) if num_rows is not None else []
+    return (*_null_notes(codec, constraints), *keys)
+
+
+def _key_notes(codec: Codec, constraints: Constraints, num_rows: int) -> list[str]:
+    notes = []
+    for key in constraints:
+        names = key.attributes
+        if not key.is_hard or classify(key) is not ConstraintClass.KEY or any(n not in codec.attributes for n in names):
+            continue
+        count = math.prod(codec[name].num_values for name in names)
+        if count >= num_rows or all(codec[name].null_code is None for name in names):
+            continue
+        one = len(names) == 1
+        values, there = ("value", "there") if one else ("combination", "in one of them")
+        notes.append(
+            f"{print_constraint(key)}: {count:,} {values}{'' if count == 1 else 's'} for {num_rows:,} rows; "
+            f"all other rows are null {there}. Declare {'it' if one else 'one'} as `type: key` in a schema to have ids "
+            "made up"
+        )
+    return notes
+
+
+def _null_notes(codec: Codec, constraints: Constraints) -> list[str]:
+    judge = Judge(codec)
+    return [
+        f"{print_name(name)}: only null satisfies the checks on it"
+        for name, each in codec.attributes.items()
+        if each.null_code is not None and 0 < each.num_values <= _MOST_TRIED and _excludes_all(judge, constraints, name)
+    ]
+
+
+def _excludes_all(judge: Judge, constraints: Constraints, name: str) -> bool:
+    """Whether the hard checks on one attribute alone leave no value of its domain."""
+    checks = [c for c in constraints if c.is_hard and c.is_unary and c.attributes == (name,)]
+    if not checks:
+        return False
+    columns = {name: np.arange(judge.codec[name].num_values, dtype=np.int64)}
+    excluded = np.zeros(judge.codec[name].num_values, dtype=np.bool_)
+    for check in checks:
+        excluded |= judge.violates(check, columns, columns)
+    return bool(excluded.all())
+
+
+def _is_empty(schema: Schema, name: str) -> bool:
+    attribute = schema[name]
+    return isinstance(attribute, Categorical) and all(value == attribute.other for value in attribute.categories)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(print_name(name) for name in names)

@@ -1,0 +1,42 @@
+"""What a run that fails has spent: releases cannot be taken back, so its error says what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def telling_what_is_spent(ledger: Callable[[], Mapping[str, Any]], *, model: Path | None = None) -> Iterator[None]:
+    """Add to whatever ends the block what the releases so far cost. A ledger is public, so its cost may be told.
+
+    `ledger` gives the ledger as plain data; `model` is where the fitted model was kept, if it was.
+
+    Guarantees:
+        An error after a release tells what is spent, and one before any does not.  [test_a_late_error_tells_the_cost]
+    """
+    try:
+        yield
+    except BaseException as problem:
+        note = spent_note(ledger(), model=model)
+        if note:
+            problem.add_note(note)
+        raise
+
+
+def spent_note(ledger: Mapping[str, Any], *, model: Path | None = None) -> str:
+    """What the releases of a ledger cost, and what to do; nothing where none was made, or where none is private."""
+    count, budget = len(ledger["entries"]), ledger["epsilon"]
+    if not count or budget is None:
+        return ""
+    spent = ledger["spent_epsilon"][ledger["neighbours"]]
+    releases = "1 release was" if count == 1 else f"{count} releases were"
+    text = f"{releases} made before this: epsilon {spent:.4g} of {budget:g} is spent. "
+    if model is not None and model.is_file():
+        return f"{text}The model is in {model}: draw from it with kamino sample, which costs nothing more."
+    return (
+        f"{text}Another run spends its budget on top of it: run again only if you accept that. Where a schema declares "
+        "types and domains (kamino init), more faults are found before anything is spent."
+    )

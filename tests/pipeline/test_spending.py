@@ -1,0 +1,48 @@
+"""An error after a release says what is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.pipeline.test_privacy_of_synth import private_table
+
+from kamino.errors import ConstraintErrors, InputError, KaminoError
+from kamino.io import write_table
+from kamino.pipeline import Synthesizer
+from kamino.pipeline.spending import spent_note, telling_what_is_spent
+
+LEDGER = {
+    "epsilon": 2.0,
+    "neighbours": "replace",
+    "spent_epsilon": {"add_remove": 0.3, "replace": 0.51239},
+    "entries": [{}, {}],
+}
+
+
+def test_a_late_error_tells_the_cost(tmp_path: Path) -> None:
+    write_table(private_table().select(["city", "age"]), tmp_path / "t.csv")
+    with pytest.raises(ConstraintErrors, match="declare the type in a schema") as late:
+        Synthesizer(constraints="check (city > 5)", epsilon=2.0, seed=1).fit(tmp_path / "t.csv")
+    assert "single quotes" not in str(late.value)
+    (note,) = late.value.__notes__
+    assert "of 2 is spent" in note
+    assert "kamino init" in note
+    with pytest.raises(KaminoError) as early:
+        Synthesizer(constraints="check (ctiy > 5)", seed=1).fit(tmp_path / "t.csv")
+    assert not hasattr(early.value, "__notes__")
+
+
+def test_the_note_has_the_numbers_of_the_ledger(tmp_path: Path) -> None:
+    assert "2 releases were made before this: epsilon 0.5124 of 2 is spent" in spent_note(LEDGER)
+    assert spent_note({**LEDGER, "entries": [{}]}).startswith("1 release was")
+    assert spent_note({**LEDGER, "entries": []}) == spent_note({**LEDGER, "epsilon": None}) == ""
+    model = tmp_path / "m.kamino"
+    assert "run again only if you accept that" in spent_note(LEDGER, model=model)
+    model.touch()
+    assert f"The model is in {model}: draw from it with kamino sample" in spent_note(LEDGER, model=model)
+
+
+def test_an_error_keeps_its_kind() -> None:
+    with pytest.raises(InputError, match="broken"), telling_what_is_spent(lambda: LEDGER):
+        raise InputError("broken")
