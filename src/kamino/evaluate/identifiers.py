@@ -74,6 +74,7 @@ def identifier_rows(
                 "type": {"true": str(types[name]), "synthetic": str(two.type)},
                 "type_fits": faults is None or faults.type_fits,
                 "new_nulls": faults is not None and faults.new_nulls,
+                "recurring": None if one is None else _recurring(one, two),
                 "true": None if one is None else _counts(one),
                 "synthetic": _counts(two),
             }
@@ -82,12 +83,33 @@ def identifier_rows(
 
 
 def line_about(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line that names the identifiers and says why each was left out.
+    """One line that names the identifiers, says why each was left out, and whether true ones came back.
 
-    >>> line_about([{"name": "id", "why": "a key"}])
+    >>> line_about([{"name": "id", "why": "a key", "recurring": None}])
     'left out as identifiers: id (a key)'
+    >>> line_about([{"name": "badge", "why": "a key", "recurring": 3}])
+    'left out as identifiers: badge (a key; 3 true ones occur in the synthetic table)'
     """
-    return "left out as identifiers: " + ", ".join(f"{row['name']} ({row['why']})" for row in rows)
+    return "left out as identifiers: " + ", ".join(f"{row['name']} ({row['why']}{_came_back(row)})" for row in rows)
+
+
+def _came_back(row: Mapping[str, Any]) -> str:
+    count = row["recurring"]
+    if not count:
+        return ""
+    return f"; {count:,} true {'one occurs' if count == 1 else 'ones occur'} in the synthetic table"
+
+
+def _recurring(true: pa.ChunkedArray, synthetic: pa.ChunkedArray) -> int | None:
+    """How many true texts occur in the synthetic column; None for numbers, which made-up keys may meet by chance.
+
+    Guarantees:
+        True identifiers that came back are counted, not shown.  [test_true_identifiers_that_came_back_are_counted]
+    """
+    if not (_is_text(true) and _is_text(synthetic)):
+        return None
+    wanted = pc.unique(true.cast(pa.string())).drop_null()
+    return int(pc.sum(pc.is_in(wanted, value_set=pc.unique(synthetic.cast(pa.string())))).as_py() or 0)
 
 
 def _named_by_keys(constraints: Constraints) -> set[str]:
@@ -95,10 +117,13 @@ def _named_by_keys(constraints: Constraints) -> set[str]:
     return {c.attributes[0] for c in constraints if classify(c) is ConstraintClass.KEY and len(c.attributes) == 1}
 
 
+def _is_text(column: pa.ChunkedArray) -> bool:
+    return is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+
+
 def _is_own_text(column: pa.ChunkedArray) -> bool:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     values = len(column) - column.null_count
-    return is_text(kind) and values > 1 and pc.count_distinct(column.cast(kind)).as_py() == values
+    return _is_text(column) and values > 1 and pc.count_distinct(column.cast(pa.string())).as_py() == values
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, Any]:
