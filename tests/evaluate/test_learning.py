@@ -54,6 +54,20 @@ def test_one_synthetic_class_predicts_that_class() -> None:
     assert 0.2 < scores[0].accuracy < 0.8
 
 
+@pytest.mark.parametrize("rows", [8, 100])
+def test_rare_labels_are_trained_on(rows: int) -> None:
+    """One training row has another label than all the others; eight rows are too few to set some aside."""
+    pytest.importorskip("sklearn")
+    true = linked(100, 1)
+    train = split_rows(100, rows, max_rows=None, seed=0).train["synthetic"]
+    labels = np.full(rows, "no")
+    labels[train[0]] = "yes"
+    found = train_models(true, linked(rows, 2).set_column(1, "label", [labels]), sides=("synthetic",))
+    scores = [s for s in found.scores if s.attribute == "label"]
+    assert len(scores) == 9
+    assert all(s.accuracy > 0.2 for s in scores)
+
+
 def test_train_and_test_rows_are_apart() -> None:
     split = split_rows(100, 50, max_rows=None, seed=0)
     assert (len(split.train["true"]), len(split.train["synthetic"]), len(split.test)) == (70, 35, 30)

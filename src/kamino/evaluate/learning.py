@@ -22,6 +22,8 @@ from kamino.evaluate.columns import align
 from kamino.evaluate.features import Labels, Matrix, Rows, encode_pair
 
 TRAIN_SHARE = 0.7
+# With fewer rows, or fewer of one label, none can be set aside to tell when to stop training.
+_FEW_ROWS, _FEW_OF_ONE = 40, 2
 # Training rows by default: two and a half minutes for a table of 15 columns on two cores.
 MAX_ROWS = 5_000
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -71,6 +73,7 @@ def train_models(
     `sides` are the tables to train on: the ceiling, from the true one, is the same for every synthetic table.
 
     Guarantees:
+        Tables with few rows, or a label that one row has, are trained on as well.  [test_rare_labels_are_trained_on]
         A table trained against itself reaches the ceiling.  [test_a_table_is_as_good_as_itself]
         Tests on true rows that the ceiling was not trained on.  [test_train_and_test_rows_are_apart]
     """
@@ -127,7 +130,9 @@ def _predict(made: Classifier, x: Matrix, y: Labels, test: Matrix) -> Labels:
     """Train and predict; rows that all have one label teach to say that label."""
     if not len(y) or y.all() or not y.any():
         return np.full(len(test), bool(len(y) and y.all()))
-    return np.asarray(made.make().fit(x, y).predict(test), dtype=np.bool_)
+    few = len(y) < _FEW_ROWS or min(int(y.sum()), int((~y).sum())) < _FEW_OF_ONE
+    model = made.make_for_few() if few and made.make_for_few is not None else made.make()
+    return np.asarray(model.fit(x, y).predict(test), dtype=np.bool_)
 
 
 def judge(truth: Labels, predicted: Labels) -> tuple[float, float]:
@@ -144,9 +149,13 @@ def judge(truth: Labels, predicted: Labels) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Classifier:
-    """A way to make a fresh model, and whether it wants one feature for each value of a category."""
+    """A way to make a fresh model, and whether it wants one feature for each value of a category.
+
+    `make_for_few` is for rows too few, or a label too rare, to set some aside while training.
+    """
 
     make: Callable[[], Any]
+    make_for_few: Callable[[], Any] | None = None
     wide: bool = False
 
 
@@ -169,7 +178,9 @@ def classifiers() -> dict[str, Classifier]:
         "decision tree": Classifier(make=lambda: tree.DecisionTreeClassifier(random_state=0)),
         "bagging": Classifier(make=lambda: ensemble.BaggingClassifier(random_state=0)),
         "neural network": Classifier(
-            make=lambda: neural_network.MLPClassifier(random_state=0, early_stopping=True), wide=True
+            make=lambda: neural_network.MLPClassifier(random_state=0, early_stopping=True),
+            make_for_few=lambda: neural_network.MLPClassifier(random_state=0, max_iter=50),
+            wide=True,
         ),
     }
 
