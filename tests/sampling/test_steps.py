@@ -12,7 +12,7 @@ from tests.sampling.fakes import FakeModel, integers
 
 from kamino.constraints import Constraints, count_violations
 from kamino.errors import SamplingError
-from kamino.model.protocol import TupleModel
+from kamino.model.protocol import CodeMap, TupleModel
 from kamino.sampling import Sampling, StepKind, build_plan, draw_table
 from kamino.sampling.choices import make_choices
 from kamino.sampling.comparing import Judge
@@ -191,6 +191,19 @@ def test_blind_lookup_keeps_the_marginal(mixed: float) -> None:
     """The product of the rows' distributions would be 0.44 to 0.48 away: its values are the frequent ones alone."""
     used, expected = _blind_draw(300, mixed=mixed)
     assert np.abs(used - expected).sum() / 2 < 0.08
+
+
+def test_lookup_by_wide_bins_keeps_the_marginal() -> None:
+    """The model depends on x, but in 16 bins of 250 values: it cannot tell which value goes with which x."""
+    codec = integers(x=4000, a=300)
+    weight = np.exp(2.0 * np.random.default_rng(1).normal(size=300))
+    tables = {"x": np.full(16, 1 / 16), "a": np.tile(weight / weight.sum(), (16, 1))}
+    model = FakeModel(codec, ("x", "a"), parents={"a": ("x",)}, max_bins=16, tables=tables)
+    model.map_of = lambda name: CodeMap.identity(300) if name == "a" else FakeModel.map_of(model, name)
+    plan = build_plan(codec, Constraints.parse("x -> a"), sequence=("x", "a"))
+    table = draw_table(plan, model, codec, 8000, np.random.default_rng(0))
+    used = np.bincount(table["a"], minlength=300) / 8000
+    assert np.abs(used - weight / weight.sum()).sum() / 2 < 0.08
 
 
 def test_blind_lookup_keeps_the_share_of_nulls() -> None:

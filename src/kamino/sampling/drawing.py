@@ -34,14 +34,20 @@ def spread_points(groups: IntArray, rng: np.random.Generator) -> FloatArray:
 
 
 def draw_places(
-    context: IntArray, log_weight: FloatArray, rng: np.random.Generator, *, independent: bool = False
+    context: IntArray,
+    log_weight: FloatArray,
+    rng: np.random.Generator,
+    *,
+    independent: bool = False,
+    among: IntArray | None = None,
 ) -> IntArray:
     """Draw a column of `log_weight` for each row, from the line its context names; -1 where that has no weight.
 
-    With `independent`, rows are drawn one without regard to another.
+    With `independent`, rows are drawn one without regard to another. Points are spread within each context, or within
+    the groups `among`: for contexts of few rows that are much alike.
     """
     result = np.empty(len(context), dtype=np.int64)
-    points = rng.random(len(context)) if independent else spread_points(context, rng)
+    points = rng.random(len(context)) if independent else spread_points(context if among is None else among, rng)
     lines = max(1, _PIECE // max(1, log_weight.shape[1]))
     if len(log_weight) <= lines:
         result[:] = _draw_piece(context, log_weight, points)

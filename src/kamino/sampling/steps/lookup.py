@@ -33,6 +33,8 @@ from kamino.sampling.steps.task import DEAD, Task
 _PIECE = 1 << 23
 # Draws for a group of which one is taken, where the model cannot tell groups apart.
 _DRAWN = 8
+# A context that holds the left side belongs to one group; if this part of the rows have another kind, it does not.
+_MOST_SHARED = 0.5
 
 
 def draw_lookup(task: Task) -> IntArray:
@@ -49,12 +51,14 @@ def draw_lookup(task: Task) -> IntArray:
     groups, fixed = dependency_groups(task, ~nulls), _fixed_codes(task)
     alone = np.bincount(groups)[groups] == 1
     codes = np.full(task.num_rows, DEAD, dtype=np.int64)
+    shared = np.flatnonzero(~alone)
+    blind = _is_blind(task, shared, groups[shared])
     single = np.flatnonzero(~nulls & alone & (fixed < 0))
-    codes[single] = values.choices.draw(task.rng, single, independent=not _is_blind(task))
+    codes[single] = values.choices.draw(task.rng, single, independent=not blind)
     rest = np.flatnonzero(~nulls & (~alone | (fixed >= 0)))
     if len(rest):
         _, mine = np.unique(groups[rest], return_inverse=True)
-        codes[rest] = _choose(values, rest, mine, fixed[rest])[mine]
+        codes[rest] = _choose(values, rest, mine, fixed[rest], blind=blind)[mine]
     null_code = task.judge.codec[task.step.attribute].null_code
     if null_code is not None:
         codes[nulls | ((codes == DEAD) & (task.choices.null_chance() > 0))] = null_code
@@ -73,9 +77,18 @@ def _lefts(task: Task) -> set[frozenset[str]]:
     return {d.left for d in dependencies if d is not None and d.right == task.step.attribute}
 
 
-def _is_blind(task: Task) -> bool:
-    """Whether the model's distribution cannot tell the groups apart: it depends on no whole left side."""
-    return task.parents is not None and not any(left <= task.parents for left in _lefts(task))
+def _is_blind(task: Task, rows: IntArray, groups: IntArray) -> bool:
+    """Whether the model's distribution cannot tell the groups of these rows apart.
+
+    It depends on no whole left side, or on one in bins so wide that most rows share their context with other groups.
+    """
+    if task.parents is None or len(rows) == 0:
+        return False
+    if not any(left <= task.parents for left in _lefts(task)):
+        return True
+    context, size = task.choices.context[rows], int(groups.max()) + 1
+    groups_of = np.bincount(np.unique(context * size + groups) // size)
+    return bool(np.mean(groups_of[context] > 1) > _MOST_SHARED)
 
 
 def group_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
@@ -96,13 +109,13 @@ def _fixed_codes(task: Task) -> IntArray:
     return fixed
 
 
-def _choose(task: Task, rows: IntArray, groups: IntArray, fixed: IntArray) -> IntArray:
+def _choose(task: Task, rows: IntArray, groups: IntArray, fixed: IntArray, *, blind: bool) -> IntArray:
     """Return the code of each group: the one a public map gives, else a draw."""
     num_groups = int(groups.max()) + 1
     chosen = np.full(num_groups, DEAD, dtype=np.int64)
     known = fixed >= 0
     chosen[groups[known]] = fixed[known]
-    draw = _Evenly(task) if _is_blind(task) else partial(_draw_groups, task)
+    draw = _Evenly(task) if blind else partial(_draw_groups, task)
     width = max(1, len(task.choices.starts))
     lines = max(1, _PIECE // width)
     order = np.argsort(groups, kind="stable")

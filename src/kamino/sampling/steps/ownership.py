@@ -132,7 +132,10 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
             codes = np.append(codes, choices.starts[choices.label == choices.null_bin])
             weight = _beside_null(weight, choices.log_weight[used], choices.null_bin)
         if len(codes) and len(mine):
-            place = draw_places(context.astype(np.int64), weight, task.rng)
+            # Contexts of fewer rows than values cannot follow their shares one by one, but all together they can.
+            together = len(mine) < len(used) * len(codes)
+            among = np.zeros(len(mine), dtype=np.int64) if together else None
+            place = draw_places(context.astype(np.int64), weight, task.rng, among=among)
             result[mine] = np.where(place < 0, DEAD, codes[place])
     return result
 
