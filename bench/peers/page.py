@@ -27,7 +27,6 @@ NOTES = (
     "smartnoise-synth does not declare `packaging`, which PATE-CTGAN imports; its environment here has it.",
     "The sampler of SmartNoise MST (mbi 1.1.0) gives a column its values in order along the rows of a group; columns "
     "with a common parent therefore move together, which is seen in 2-way distances and not in 1-way ones.",
-    "Where no memory is given, the run was made before it was measured.",
     "The DP-VAE was written for this comparison and was not tuned. Its noise is found with the same accounting "
     "library as ours.",
 )
