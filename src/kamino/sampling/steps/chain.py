@@ -57,10 +57,7 @@ def draw_chain(task: Task) -> IntArray:
         same_choices = not task.step.checks and not order.ties_equal
         draw = _draw_rearranged if large and same_choices else _draw_bound
         codes[rows] = draw(values, order, rows, group, height)
-    null_code = task.judge.codec[task.step.attribute].null_code
-    if null_code is not None:
-        codes[nulls | ((codes == DEAD) & (task.choices.null_chance() > 0))] = null_code
-    return codes
+    return task.with_nulls(codes, nulls)
 
 
 def _draw_rearranged(task: Task, order: Order, rows: IntArray, group: IntArray, height: IntArray) -> IntArray:

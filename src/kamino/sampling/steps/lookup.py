@@ -59,10 +59,7 @@ def draw_lookup(task: Task) -> IntArray:
     if len(rest):
         _, mine = np.unique(groups[rest], return_inverse=True)
         codes[rest] = _choose(values, rest, mine, fixed[rest], blind=blind)[mine]
-    null_code = task.judge.codec[task.step.attribute].null_code
-    if null_code is not None:
-        codes[nulls | ((codes == DEAD) & (task.choices.null_chance() > 0))] = null_code
-    return codes
+    return task.with_nulls(codes, nulls)
 
 
 def dependency_groups(task: Task, among: Mask | None = None) -> IntArray:

@@ -59,6 +59,13 @@ class Task:
             return np.zeros(self.num_rows, dtype=np.int64)
         return join_keys([self.columns[name] for name in sorted(names)])
 
+    def with_nulls(self, codes: IntArray, nulls: Mask) -> IntArray:
+        """Return the column with null where it was drawn, and where no value was found but null is allowed."""
+        null_code = self.judge.codec[self.step.attribute].null_code
+        if null_code is None:
+            return codes
+        return np.where(nulls | ((codes == DEAD) & (self.choices.null_chance() > 0)), null_code, codes)
+
 
 class DrawColumn(Protocol):
     """A step: the codes of the whole column, `DEAD` where no value was found.
