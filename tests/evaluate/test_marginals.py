@@ -10,6 +10,7 @@ from tests.constraints.strategies import tables
 from kamino.evaluate import marginals
 from kamino.evaluate.marginals import compare_marginals, split_halves
 from kamino.evaluate.metrics import bin_tables, distances_of
+from kamino.schema import joint_codes
 
 TRUE = pa.table({"x": ["u", "u", "v", "v"], "y": ["p", "q", "p", "q"], "z": ["a", "a", "a", "a"]})
 SYNTHETIC = pa.table({"x": ["u", "v", "v", "v"], "y": ["p", "p", "q", "q"], "z": ["a", "a", "a", "b"]})
@@ -48,7 +49,7 @@ def test_wide_tables_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = bin_tables(TRUE, SYNTHETIC)
     dense = compare_marginals(pair, order=3).by_attributes
     monkeypatch.setattr(marginals, "DENSE_CELLS", 1)
-    monkeypatch.setattr(marginals, "MAX_CELLS", 4)
+    monkeypatch.setattr(joint_codes, "MOST_NUMBERS", 4)
     assert compare_marginals(pair, order=3).by_attributes == dense
 
 

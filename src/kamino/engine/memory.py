@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kamino.model.protocol import Candidate, CodeMap, FloatArray, IntArray
+from kamino.model.protocol import Candidate, CodeMap, FloatArray
 from kamino.privacy import Gate
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.schema import CodedTable
+from kamino.schema.joint_codes import flatten_codes
 
 
 class MemoryMeasurer:
@@ -62,12 +63,9 @@ class MemoryMeasurer:
         )
 
     def _count(self, attributes: Sequence[str], binning: Mapping[str, CodeMap]) -> NDArray[np.int64]:
-        index: IntArray = np.zeros(self._coded.num_rows, dtype=np.int64)
-        cells = 1
-        for name in attributes:
-            codes, size = self._coded[name], self._sizes[name]
-            if name in binning:
-                codes, size = binning[name](codes), binning[name].bins
-            index = index * size + codes
-            cells *= size
-        return np.bincount(index, minlength=cells).astype(np.int64)
+        columns = [self._coded[name] for name in attributes]
+        columns = [
+            binning[name](codes) if name in binning else codes for name, codes in zip(attributes, columns, strict=True)
+        ]
+        sizes = [binning[name].bins if name in binning else self._sizes[name] for name in attributes]
+        return np.bincount(flatten_codes(columns, sizes), minlength=math.prod(sizes)).astype(np.int64)

@@ -30,11 +30,13 @@ import pyarrow as pa
 
 from kamino.constraints import DenialConstraint, count_violations, print_constraint, violations_per_row
 from kamino.constraints.counting.conjunction import conjunction_of
+from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.tree import Kind, Operator
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Gate
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.schema import Codec, CodedTable
+from kamino.schema.joint_codes import number_combinations, number_values
 
 # The part of mu² that the rates of a run take, if there are soft constraints.
 RATES_SHARE = 0.05
@@ -149,13 +151,18 @@ def _largest_group(constraint: DenialConstraint, codec: Codec, model: TupleModel
 
 
 def _statistic(constraint: DenialConstraint, codec: Codec, coded: CodedTable, top: int) -> float:
-    """Return f / (T - 1), or the number of violating rows of a constraint on single rows."""
-    table = _decoded(codec, coded, constraint.attributes)
+    """Return f / (T - 1), or the number of violating rows of a constraint on single rows.
+
+    Groups are made of the ranks by which violations are counted: rows that violate together are in one group.
+
+    Guarantees:
+        No row moves it by more than 1, whatever the domains.  [test_a_new_value_moves_no_rate_beyond_64_bits]
+    """
+    table = RankedTable(_decoded(codec, coded, constraint.attributes))
     if constraint.is_unary:
         return float(count_violations(table, constraint))
-    groups = np.zeros(coded.num_rows, dtype=np.int64)
-    for name in _group_keys(constraint):
-        groups = np.unique(groups * codec[name].size + coded[name], return_inverse=True)[1].astype(np.int64)
+    ranks = [table.ranks(name)[0] for name in _group_keys(constraint)]
+    groups, _ = number_values(number_combinations(ranks)[0] if ranks else np.zeros(coded.num_rows, dtype=np.int64))
     sizes = np.maximum(np.bincount(groups), top).astype(np.float64)
     violations = np.bincount(groups, weights=violations_per_row(table, constraint)) / 2
     # C(T, 2) / (T - 1) = T / 2

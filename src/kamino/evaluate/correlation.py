@@ -49,7 +49,7 @@ def cramers_v(one: Integers, two: Integers) -> float:
         return 0.0
     x, y = np.unique(one[both], return_inverse=True)[1], np.unique(two[both], return_inverse=True)[1]
     a, b = np.bincount(x), np.bincount(y)
-    cells, size = joint_cells([x * len(b) + y], [len(a) * len(b)])
+    cells, size = joint_cells([x, y], [len(a), len(b)])
     counts = np.bincount(cells, minlength=size)
     _, first = np.unique(cells, return_index=True)
     joint = counts[cells[first]]

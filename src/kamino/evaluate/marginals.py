@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kamino.evaluate.metrics import BinnedPair
+from kamino.schema.joint_codes import number_combinations, number_values
 
 Names = tuple[str, ...]
 Progress: TypeAlias = Callable[[Iterable[Names]], Iterable[Names]]
 Integers = npt.NDArray[np.int64]
 # Up to this many cells a count is an array over all of them; above, over those that occur.
 DENSE_CELLS = 1 << 18
-# Above this, numbering cells by multiplying sizes would leave 64 bits.
-MAX_CELLS = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,14 +130,5 @@ def _sizes(pair: BinnedPair, names: Names) -> list[int]:
 
 def joint_cells(columns: Sequence[Integers], sizes: Sequence[int]) -> tuple[Integers, int]:
     """Number the cells of a joint table: the cell of each row, and how many cells there are."""
-    cells, size = columns[0], sizes[0]
-    for column, width in zip(columns[1:], sizes[1:], strict=True):
-        if size * width > MAX_CELLS:
-            cells, size = _compress(cells)
-        cells, size = cells * width + column, size * width
-    return _compress(cells) if size > DENSE_CELLS else (cells, size)
-
-
-def _compress(cells: Integers) -> tuple[Integers, int]:
-    distinct, index = np.unique(cells, return_inverse=True)
-    return index.astype(np.int64), len(distinct)
+    cells, size = number_combinations(columns, sizes)
+    return number_values(cells) if size > DENSE_CELLS else (cells, size)

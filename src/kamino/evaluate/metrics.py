@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.evaluate.columns import require_columns
+from kamino.schema.joint_codes import number_combinations, number_values
 
 Bins = npt.NDArray[np.int64]
 NUM_BINS = 16
@@ -79,22 +80,14 @@ def distances_of(pair: BinnedPair, *, order: int, names: Sequence[str] | None = 
 
 
 def _distance(pair: BinnedPair, names: tuple[str, ...]) -> float:
-    sizes = [pair.sizes[name] for name in names]
-    one = _flat([pair.true[name] for name in names], sizes)
-    two = _flat([pair.synthetic[name] for name in names], sizes)
-    if not len(one) or not len(two):
-        return float(bool(len(one)) != bool(len(two)))
-    cells, inverse = np.unique(np.concatenate([one, two]), return_inverse=True)
-    a = np.bincount(inverse[: len(one)], minlength=len(cells)) / len(one)
-    b = np.bincount(inverse[len(one) :], minlength=len(cells)) / len(two)
+    one, two = len(pair.true[names[0]]), len(pair.synthetic[names[0]])
+    if not one or not two:
+        return float(bool(one) != bool(two))
+    both = [np.concatenate([pair.true[name], pair.synthetic[name]]) for name in names]
+    cells, size = number_values(number_combinations(both, [pair.sizes[name] for name in names])[0])
+    a = np.bincount(cells[:one], minlength=size) / one
+    b = np.bincount(cells[one:], minlength=size) / two
     return float(np.abs(a - b).sum() / 2)
-
-
-def _flat(bins: Sequence[Bins], sizes: Sequence[int]) -> Bins:
-    index = bins[0]
-    for each, size in zip(bins[1:], sizes[1:], strict=True):
-        index = index * size + each
-    return index
 
 
 def _bin_columns(true: pa.ChunkedArray, synthetic: pa.ChunkedArray, num_bins: int) -> tuple[Bins, Bins, int]:

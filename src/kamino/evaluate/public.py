@@ -6,6 +6,7 @@ privacy, and shows what sampling and constraints changed. How far the model is f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -38,6 +39,7 @@ from kamino.evaluate.verdict import add_verdict
 from kamino.evaluate.violations import count_synthetic
 from kamino.model import CodeMap, MarginalModel, TupleModel
 from kamino.schema import AttributeCodec, Codec, GridCodec, Schema
+from kamino.schema.joint_codes import even_starts, flatten_codes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -60,10 +62,8 @@ class ModelSide:
             expected = self.model.bin_marginal(names)
         else:
             expected = self.model.marginal(names)
-        cell = np.zeros(len(self.codes[names[0]]), dtype=np.int64)
-        for name, size in zip(names, sizes, strict=True):
-            cell = cell * size + self.maps[name](self.codes[name])
-        found = np.bincount(cell, minlength=int(np.prod(sizes))) / max(1, len(cell))
+        cell = flatten_codes([self.maps[name](self.codes[name]) for name in names], sizes)
+        found = np.bincount(cell, minlength=math.prod(sizes)) / max(1, len(cell))
         return expected.reshape(sizes), found.reshape(sizes)
 
 
@@ -185,16 +185,20 @@ def _histogram(codec: AttributeCodec, runs: tuple[Integers, Floats], codes: Inte
     starts, mass = runs
     size = codec.num_values
     cumulative = np.concatenate([[0.0], np.cumsum(mass)])
-    ends = np.append(starts, codec.size)
+    width = np.diff(starts, append=codec.size)
 
     def below(code: Integers) -> Floats:
-        """The model's probability of a smaller code: inside a run, codes are equally likely."""
-        return np.asarray(np.interp(code, ends, cumulative), dtype=np.float64)
+        """The model's probability of a smaller code: inside a run, codes are equally likely.
+
+        Codes are subtracted as whole numbers: beyond 2^53, two neighbours are one float.
+        """
+        run = np.searchsorted(starts, code, side="right") - 1
+        return np.asarray(cumulative[run] + mass[run] * ((code - starts[run]) / width[run]), dtype=np.float64)
 
     rest = _rest_bars(codec, codes, below)
     if kind is Kind.CATEGORY:
         return _of_values(codec, np.diff(below(np.arange(size + 1))), codes[codes < size], len(codes), rest)
-    edges = np.unique(np.linspace(0, size, min(size, NUM_BINS) + 1).astype(np.int64))
+    edges = np.append(even_starts(size, num_bins) if (num_bins := min(size, NUM_BINS)) else [], size).astype(np.int64)
     found = np.histogram(codes[codes < size], bins=edges)[0] if size else np.zeros(0)
     # the last bin of np.histogram is closed, and no code reaches its upper edge
     labels = [_interval(codec, int(a), int(b) - 1) for a, b in pairwise(edges)]

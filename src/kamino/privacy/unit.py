@@ -53,13 +53,16 @@ def choose_rows(values: Sequence[object], max_rows: int, coins: bytes) -> NDArra
 
     Guarantees:
         No unit keeps more than `max_rows`. [test_no_unit_keeps_more_than_its_rows]
+        Zeros of both signs are one unit. [test_zeros_of_both_signs_are_one_unit]
         The choice in a unit does not depend on others. [test_choice_ignores_other_units]
     """
     # Told apart by their text, not by equality: NaN is not equal to itself, and its rows would escape the
     # limit.
     places: dict[str, list[int]] = {}
     for place, value in enumerate(values):
-        places.setdefault(f"{type(value).__name__}:{value!r}", []).append(place)
+        # -0.0 equals 0.0, and adding 0.0 makes it so in text.
+        told = value + 0.0 if isinstance(value, float) else value
+        places.setdefault(f"{type(told).__name__}:{told!r}", []).append(place)
     kept: list[int] = []
     for name, own in places.items():
         kept.extend(own if len(own) <= max_rows else _some_of(own, name, max_rows, coins))

@@ -146,7 +146,8 @@ def _on_axis(one: AttributeCodec, other: AttributeCodec, codes: Codes) -> Codes:
     wide = codes.astype(object) * slope + offset
     whole = wide // scale
     between = (wide - whole * scale) != 0
-    limit = 2 * one.size + 2
+    # Just past the last value, which is even: as far as it goes in 64 bits for the widest domain.
+    limit = 2 * one.num_values - 1
     return np.asarray(np.clip(2 * whole + between, -2, limit), dtype=np.int64)
 
 

@@ -9,32 +9,17 @@ from scipy import sparse
 
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.comparing import Mask
+from kamino.schema.joint_codes import flatten_codes, number_combinations, number_values
 
 
 def join_keys(columns: Sequence[IntArray]) -> IntArray:
-    """Number the distinct combinations of the columns from 0, in no particular order.
+    """Number the distinct combinations of the columns from 0, in their order.
 
     >>> join_keys([np.array([5, 5, 7]), np.array([1, 1, 1])]).tolist()
     [0, 0, 1]
     """
-    keys = _numbered(columns[0])
-    for column in columns[1:]:
-        other = _numbered(column)
-        keys = _numbered(keys * (int(other.max(initial=0)) + 1) + other)
-    return keys
-
-
-def _numbered(values: IntArray) -> IntArray:
-    if len(values) == 0:
-        return np.zeros(0, dtype=np.int64)
-    low, high = int(values.min()), int(values.max())
-    if high - low > 4 * len(values) + 1024:
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
-    seen = np.zeros(high - low + 1, dtype=np.int64)
-    seen[values - low] = 1
-    place = np.cumsum(seen) - 1
-    numbered: IntArray = place[values - low]
-    return numbered
+    keys, _ = number_combinations(columns)
+    return keys if len(columns) == 1 else number_values(keys)[0]
 
 
 def join_groups(num_rows: int, keys: Sequence[tuple[IntArray, Mask]]) -> IntArray:
@@ -48,7 +33,7 @@ def join_groups(num_rows: int, keys: Sequence[tuple[IntArray, Mask]]) -> IntArra
     if len(keys) == 1:
         key, present = keys[0]
         own = np.arange(num_rows, dtype=np.int64) + int(key.max(initial=0)) + 1
-        return _numbered(np.where(present, key, own))
+        return number_values(np.where(present, key, own))[0]
     links, ends, offset = [], [], num_rows
     for key, present in keys:
         rows = np.flatnonzero(present)
@@ -58,12 +43,12 @@ def join_groups(num_rows: int, keys: Sequence[tuple[IntArray, Mask]]) -> IntArra
     start, end = np.concatenate(links), np.concatenate(ends)
     graph = sparse.coo_matrix((np.ones(len(start), np.int8), (start, end)), shape=(offset, offset))
     _, label = sparse.csgraph.connected_components(graph, directed=False)
-    return _numbered(label[:num_rows].astype(np.int64))
+    return number_values(label[:num_rows].astype(np.int64))[0]
 
 
 def count_matrix(groups: IntArray, context: IntArray, num_groups: int, num_contexts: int) -> sparse.csr_matrix:
     """Return how many rows of each group have each context."""
-    pairs = groups * num_contexts + context
+    pairs = flatten_codes([groups, context], [num_groups, num_contexts])
     found, counts = np.unique(pairs, return_counts=True)
     return sparse.csr_matrix(
         (counts.astype(np.float64), (found // num_contexts, found % num_contexts)), shape=(num_groups, num_contexts)

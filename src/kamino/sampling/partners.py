@@ -21,6 +21,7 @@ from kamino.constraints.tree import Operator
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.comparing import Columns, Judge, Mask
 from kamino.sampling.grouping import join_keys
+from kamino.schema.joint_codes import number_values
 
 # Up to this many combinations of codes, a table holds which of them clash.
 MOST_COMBINATIONS = 2048
@@ -172,16 +173,12 @@ def _axis(cross: Cross, op: Operator, judge: Judge, left: Columns, right: Column
     a, b = judge.numbers(cross.left, left[cross.left], cross.right, right[cross.right], op)
     if len(a) + len(b) == 0:
         return Axis(left=a, right=b, size=1)
-    low = min(a.min(initial=_FAR), b.min(initial=_FAR))
-    high = max(a.max(initial=-_FAR), b.max(initial=-_FAR))
-    if high - low > 4 * (len(a) + len(b)) + 1024:
-        distinct, ranks = np.unique(np.concatenate([a, b]), return_inverse=True)
-        ranks = ranks.astype(np.int64)
-        return Axis(left=ranks[: len(a)], right=ranks[len(a) :], size=len(distinct))
-    return Axis(left=a - low, right=b - low, size=int(high - low) + 1)
-
-
-_FAR = np.iinfo(np.int64).max
+    both = np.concatenate([a, b])
+    low, high = int(both.min()), int(both.max())
+    if high - low > 4 * len(both) + 1024:
+        ranks, size = number_values(both)
+        return Axis(left=ranks[: len(a)], right=ranks[len(a) :], size=size)
+    return Axis(left=a - low, right=b - low, size=high - low + 1)
 
 
 def count_all(partners: Mapping[DenialConstraint, Partners], settled: IntArray) -> dict[DenialConstraint, float]:

@@ -13,6 +13,7 @@ from kamino.sampling.grouping import join_keys
 from kamino.sampling.row_search import tried_codes
 from kamino.sampling.shapes import equal_attributes, shape_of
 from kamino.sampling.steps.task import DEAD, Task
+from kamino.schema.joint_codes import number_combinations
 
 _PICKED = 8
 # Domains up to this size are searched for values that no row has.
@@ -53,7 +54,7 @@ def _beside(task: Task, constraint: DenialConstraint, rows: IntArray, there: Int
     keys = [task.columns[other][both] for other in sorted(equal - {name})]
     key = join_keys(keys) if keys else np.zeros(len(both), dtype=np.int64)
     along = _numbers_along(task, constraint, both)
-    place = key * (int(along.max(initial=0)) + 1) + along
+    place, _ = number_combinations([key, along])
     mine, wanted = place[: len(there)], place[len(there) :]
     columns = []
     for direction in (settled, -settled):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kamino.constraints.counting.problem import Codes, Counts, Problem
+from kamino.schema.joint_codes import flatten_codes
 
 _Grid: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
@@ -46,7 +47,4 @@ def _sum_above(grid: _Grid, position: int) -> _Grid:
 
 
 def _flat(ranks: list[Codes], shape: tuple[int, ...]) -> Codes:
-    index = ranks[0]
-    for rank, size in zip(ranks[1:], shape[1:], strict=True):
-        index = index * size + rank
-    return index
+    return flatten_codes(ranks, shape)

@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from kamino.constraints.counting.problem import Axis, Codes, Counts, Problem
+from kamino.constraints.counting.problem import Axis, Codes, Counts, Problem, joined_axis
 from kamino.constraints.counting.sorting import count_equal, count_one_order
+from kamino.schema.joint_codes import number_combinations
 
 
 def count_orders(problem: Problem) -> Counts:
@@ -46,7 +47,7 @@ def _count_more_orders(problem: Problem) -> Counts:
         if not left.any() or not right.any():
             continue
         block = Axis(left=last.left >> (bit + 1), right=last.right >> (bit + 1), size=(last.size >> (bit + 1)) + 1)
-        key = _joined(problem.key.take(left, right), block.take(left, right))
+        key = joined_axis(problem.key.take(left, right), block.take(left, right))
         part = Problem(key=key, orders=tuple(axis.take(left, right) for axis in others))
         found[left] += count_orders(_relevant(part))
     return found
@@ -54,18 +55,7 @@ def _count_more_orders(problem: Problem) -> Counts:
 
 def _relevant(problem: Problem) -> Problem:
     """The same problem with keys renumbered, so that later composites stay small."""
-    values, inverse = np.unique(np.concatenate([problem.key.left, problem.key.right]), return_inverse=True)
-    codes = inverse.astype(np.int64)
-    key = Axis(left=codes[: problem.num_left], right=codes[problem.num_left :], size=len(values))
-    return replace(problem, key=key)
-
-
-def _joined(key: Axis, block: Axis) -> Axis:
-    return Axis(
-        left=key.left * block.size + block.left,
-        right=key.right * block.size + block.right,
-        size=key.size * block.size,
-    )
+    return replace(problem, key=problem.key.dense())
 
 
 def _count_two_orders(problem: Problem) -> Counts:
@@ -90,7 +80,7 @@ def _arranged(problem: Problem, first: Axis, second: Axis) -> tuple[npt.NDArray[
     num_left, num_right = problem.num_left, problem.num_right
     key = np.concatenate([problem.key.left, problem.key.right])
     falling = first.size - 1 - np.concatenate([first.left, first.right])
-    order = np.argsort(key * first.size + falling, kind="stable")
+    order = np.argsort(number_combinations([key, falling], [problem.key.size, first.size])[0], kind="stable")
     key = key[order]
     changes = np.flatnonzero(np.diff(key)) + 1
     lengths = np.diff(np.concatenate([[0], changes, [len(key)]]))

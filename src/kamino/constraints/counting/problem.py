@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kamino.constraints.tree import Operator
+from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes, number_combinations, number_values
 
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
@@ -29,6 +31,13 @@ class Axis:
     def take(self, left: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_]) -> Axis:
         """The axis of some of the rows."""
         return Axis(left=self.left[left], right=self.right[right], size=self.size)
+
+    def dense(self) -> Axis:
+        """The same comparisons with unused values dropped."""
+        same = self.left is self.right
+        numbers, size = number_values(self.left if same else np.concatenate([self.left, self.right]))
+        left = numbers[: len(self.left)]
+        return Axis(left=left, right=left if same else numbers[len(self.left) :], size=size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,21 +94,25 @@ def combine_keys(axes: Sequence[Axis]) -> Axis:
     """One axis that is equal exactly where all `axes` are, with a scale no larger than needed."""
     combined = axes[0]
     for axis in axes[1:]:
-        size = combined.size * axis.size
-        left = combined.left * axis.size + axis.left
-        right = combined.right * axis.size + axis.right
-        combined = _compressed(Axis(left=left, right=right, size=size))
+        combined = _compressed(joined_axis(combined, axis))
     return combined
+
+
+def joined_axis(first: Axis, second: Axis) -> Axis:
+    """One axis on which pairs of ranks compare as they do on both, the first one before the second."""
+    sizes = [first.size, second.size]
+    if first.left is first.right and second.left is second.right:
+        both, size = number_combinations([first.left, second.left], sizes)
+        return Axis(left=both, right=both, size=size)
+    if math.prod(sizes) <= MOST_NUMBERS:
+        left, right = (flatten_codes(side, sizes) for side in ([first.left, second.left], [first.right, second.right]))
+        return Axis(left=left, right=right, size=math.prod(sizes))
+    together = [np.concatenate([axis.left, axis.right]) for axis in (first, second)]
+    both, size = number_combinations(together, sizes)
+    return Axis(left=both[: len(first.left)], right=both[len(first.left) :], size=size)
 
 
 def _compressed(axis: Axis) -> Axis:
     """The axis with unused values dropped, once there are many more of them than rows."""
     rows = len(axis.left) + len(axis.right)
-    if axis.size <= 4 * rows + 1024:
-        return axis
-    same = axis.left is axis.right
-    values = axis.left if same else np.concatenate([axis.left, axis.right])
-    distinct, inverse = np.unique(values, return_inverse=True)
-    inverse = inverse.astype(np.int64)
-    left = inverse[: len(axis.left)]
-    return Axis(left=left, right=left if same else inverse[len(axis.left) :], size=len(distinct))
+    return axis if axis.size <= 4 * rows + 1024 else axis.dense()

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.constraints.tree import Constant, Operator
+from kamino.schema.joint_codes import number_values
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -232,9 +233,9 @@ def _rank(values: Any, valid: Mask) -> tuple[Codes, int]:
 def _rank_present(values: Any) -> tuple[Codes, int]:
     kind = values.type
     if pa.types.is_boolean(kind):
-        return _rank_integers(_numpy(values).astype(np.int64))
+        return number_values(_numpy(values).astype(np.int64))
     if pa.types.is_temporal(kind) or (pa.types.is_integer(kind) and kind != pa.uint64()):
-        return _rank_integers(_numpy(_as_ticks(values)).astype(np.int64))
+        return number_values(_numpy(_as_ticks(values)).astype(np.int64))
     if pa.types.is_integer(kind):
         distinct, inverse = np.unique(_numpy(values), return_inverse=True)
         return inverse.astype(np.int64), len(distinct)
@@ -254,17 +255,3 @@ def _numpy(values: Any) -> npt.NDArray[Any]:
     """Numbers or booleans without nulls as a numpy array. Arrow's own `to_numpy` would import pandas first."""
     plain = values.cast(pa.uint8()) if pa.types.is_boolean(values.type) else values
     return np.from_dlpack(plain)
-
-
-def _rank_integers(values: Codes) -> tuple[Codes, int]:
-    """Ranks by marking which values occur where the range is small, by sorting otherwise."""
-    low, high = int(values.min()), int(values.max())
-    span = high - low + 1
-    if span > 8 * len(values) + 1024:
-        distinct, inverse = np.unique(values, return_inverse=True)
-        return inverse.astype(np.int64), len(distinct)
-    occurs = np.zeros(span, dtype=np.int64)
-    offsets = values - low
-    occurs[offsets] = 1
-    position = np.cumsum(occurs) - 1
-    return position[offsets], int(position[-1]) + 1

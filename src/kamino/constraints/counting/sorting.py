@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kamino.constraints.counting.problem import Counts, Problem
+from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes
 
 
 def count_equal(problem: Problem) -> Counts:
@@ -19,11 +20,13 @@ def count_one_order(problem: Problem) -> Counts:
     Guarantees:
         Equal to the other kernels.  [test_kernels_agree]
     """
-    (order,) = problem.orders
+    key, (order,) = problem.key, problem.orders
+    if key.size * (order.size + 1) > MOST_NUMBERS:
+        key, order = key.dense(), order.dense()
     width = order.size + 1
-    right = np.sort(problem.key.right * width + order.right)
+    right = np.sort(flatten_codes([key.right, order.right], [key.size, width]))
     # Looking up sorted values is several times faster than the same values in the rows' order.
-    wanted = problem.key.left * width + order.left
+    wanted = flatten_codes([key.left, order.left], [key.size, width])
     arrangement = np.argsort(wanted, kind="stable")
     asked = wanted[arrangement]
     above = np.searchsorted(right, asked, side="right")

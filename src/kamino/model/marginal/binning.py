@@ -39,7 +39,8 @@ def _merge_neighbours(attribute: ModelAttribute, histogram: Histogram, limits: B
     counts, starts = histogram.counts, histogram.starts
     null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
     top = max(attribute.size - 1 - int(attribute.null_code is not None), 1)
-    part = np.minimum(starts * limits.parts // top, limits.parts - 1)
+    # min(starts * parts // top, parts - 1), by looking up where each part begins: the product would leave 64 bits.
+    part = np.searchsorted([-(-i * top // limits.parts) for i in range(1, limits.parts)], starts, side="right")
     spike = counts > max(counts.sum() / limits.parts, limits.least_rows)
     labels = np.zeros(len(starts), dtype=np.int64)
     label, held, last = 0, 0.0, -1

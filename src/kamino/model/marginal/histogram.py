@@ -14,6 +14,7 @@ import numpy as np
 
 from kamino.model.marginal.denoise import even_out, shrink
 from kamino.model.protocol import CodeMap, FloatArray, IntArray, ModelAttribute
+from kamino.schema.joint_codes import even_starts
 
 FINE_CELLS = 256
 COARSE_CELLS = 128
@@ -54,12 +55,16 @@ def levels(attribute: ModelAttribute) -> int:
 
 
 def first_cells(attribute: ModelAttribute) -> IntArray:
-    """Return where the cells of the first level start; a null code is a cell of its own."""
+    """Return where the cells of the first level start; a null code is a cell of its own.
+
+    Guarantees:
+        Cells cover the domain, whatever its size.  [test_cells_of_a_wide_domain_hold_every_row_once]
+    """
     limit = FINE_CELLS if attribute.ordered else WIDEST
     if attribute.size <= limit:
         return np.arange(attribute.size, dtype=np.int64)
     cells = COARSE_CELLS if attribute.ordered else WIDEST
-    starts = np.arange(cells, dtype=np.int64) * attribute.size // cells
+    starts = even_starts(attribute.size, cells)
     if attribute.null_code is not None:
         alone = [attribute.null_code, attribute.null_code + 1]
         starts = np.union1d(starts, [code for code in alone if code < attribute.size])
@@ -98,7 +103,7 @@ def _refine(coarse: Histogram, count: Count, share: float) -> Histogram:
     heavy = np.sort(heavy[np.argsort(-coarse.counts[heavy], kind="stable")][:HEAVY_CELLS])
     if len(heavy) == 0:
         return coarse
-    pieces = [coarse.starts[i] + np.arange(n := min(CUT, width[i])) * width[i] // n for i in heavy]
+    pieces = [coarse.starts[i] + even_starts(int(width[i]), min(CUT, int(width[i]))) for i in heavy]
     starts = np.union1d(coarse.starts, np.concatenate(pieces))
     inside = np.isin(np.searchsorted(coarse.starts, starts, side="right") - 1, heavy)
     # Bin 0 takes everything outside the heavy cells: a row moves one cell of the release, wherever it is.

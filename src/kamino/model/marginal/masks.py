@@ -38,8 +38,8 @@ def apply_masks(
         if math.prod(runs) > MOST_COMBINATIONS or bins > MOST_CELLS:
             continue
         open_runs = np.zeros(runs, dtype=bool)
-        for point in (0.0, 0.5, 1.0):
-            codes = [found[a].map.starts + np.floor(point * (found[a].width - 1)).astype(np.int64) for a in clique]
+        for halves in (0, 1, 2):
+            codes = [found[a].map.starts + halves * (found[a].width - 1) // 2 for a in clique]
             grid = np.meshgrid(*codes, indexing="ij")
             asked = {attributes[a].name: g.ravel() for a, g in zip(clique, grid, strict=True)}
             open_runs |= np.asarray(test(asked), dtype=bool).reshape(runs)

@@ -12,6 +12,7 @@ from kamino.errors import ModelError
 from kamino.model.marginal.drawing import draw_bins, draw_codes
 from kamino.model.marginal.elimination import sum_product
 from kamino.model.protocol import Cells, CodeMap, Conditional, FloatArray, IntArray, ModelAttribute
+from kamino.schema.joint_codes import flatten_codes
 
 FORMAT = "kamino-marginal-1"
 
@@ -73,9 +74,10 @@ class MarginalModel:
 
     def _contexts(self, node: Node, bins: Mapping[str, IntArray], num_rows: int) -> tuple[IntArray, FloatArray]:
         """Group rows by their parents' bins; return each row's group and the groups' distributions."""
-        flat = np.zeros(num_rows, dtype=np.int64)
-        for name in node.parents:
-            flat = flat * self.node(name).cells.map.bins + bins[name]
+        if not node.parents:
+            return np.zeros(num_rows, dtype=np.int64), node.table[:1]
+        sizes = [self.node(name).cells.map.bins for name in node.parents]
+        flat = flatten_codes([bins[name] for name in node.parents], sizes)
         distinct, index = np.unique(flat, return_inverse=True)
         return index.astype(np.int64), node.table[distinct]
 

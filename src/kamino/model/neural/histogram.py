@@ -9,6 +9,7 @@ from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray
 from kamino.privacy import Gate
 from kamino.privacy.sensitivity import Sensitivity
+from kamino.schema.joint_codes import even_starts
 
 
 def numeric_cells(unit: Unit, num_cells: int) -> Cells:
@@ -17,7 +18,7 @@ def numeric_cells(unit: Unit, num_cells: int) -> Cells:
     if values <= num_cells + 2:
         starts = np.arange(values, dtype=np.int64)
     else:
-        inner = 1 + np.arange(num_cells, dtype=np.int64) * (values - 2) // num_cells
+        inner = 1 + even_starts(values - 2, num_cells)
         starts = np.concatenate([[0], inner, [values - 1]])
     if values < unit.size:
         starts = np.append(starts, values)

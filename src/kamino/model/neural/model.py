@@ -19,6 +19,7 @@ from kamino.model.neural.network import log_softmax, normal_cells, outputs
 from kamino.model.neural.search import Parameters
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import Cells, Conditional, FloatArray, IntArray, ModelAttribute
+from kamino.schema.joint_codes import flatten_codes
 
 FORMAT = "kamino-neural-1"
 _ROWS_AT_ONCE = 1 << 16
@@ -107,7 +108,7 @@ class NeuralModel:
         share = np.exp(log).reshape(num_rows, before, size, -1).sum(axis=3)
         overall = share.sum(axis=1)
         codes = [columns[name] for name in unit.names[:place]]
-        chosen = np.ravel_multi_index(tuple(codes), unit.sizes[:place]) if codes else np.zeros(num_rows, dtype=np.int64)
+        chosen = flatten_codes(codes, unit.sizes[:place]) if codes else np.zeros(num_rows, dtype=np.int64)
         own = share[np.arange(num_rows), chosen]
         # A combination that never occurs has no conditional: the attribute then follows the context alone.
         own = np.where(own.sum(axis=1, keepdims=True) > 0, own, overall)
@@ -144,7 +145,7 @@ class NeuralModel:
                 f"{_MOST_CELLS} are estimated; ask for fewer or smaller attributes, or draw rows and count."
             )
         columns = self.sample(_MARGINAL_ROWS, np.random.default_rng(0))
-        joint = np.ravel_multi_index(tuple(columns[name] for name in attributes), sizes)
+        joint = flatten_codes([columns[name] for name in attributes], sizes)
         counts = np.bincount(joint, minlength=math.prod(sizes))
         result: FloatArray = counts.reshape(sizes) / _MARGINAL_ROWS
         return result

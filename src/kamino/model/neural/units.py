@@ -17,6 +17,7 @@ import numpy as np
 
 from kamino.errors import ModelError
 from kamino.model.protocol import FloatArray, IntArray, ModelAttribute
+from kamino.schema.joint_codes import flatten_codes
 
 
 class Kind(enum.Enum):
@@ -86,9 +87,7 @@ class Unit:
 
     def joint(self, columns: Mapping[str, IntArray]) -> IntArray:
         """Return one code for each row: the combination of its codes, the first attribute the most significant."""
-        codes = [np.asarray(columns[name], dtype=np.int64) for name in self.names]
-        result: IntArray = np.ravel_multi_index(tuple(codes), self.sizes).astype(np.int64)
-        return result
+        return flatten_codes([np.asarray(columns[name], dtype=np.int64) for name in self.names], self.sizes)
 
     def scaled(self, codes: IntArray) -> FloatArray:
         """Return the codes of a numeric unit on the public scale [-1, 1]; null is 0."""

@@ -29,6 +29,7 @@ from kamino.sampling.comparing import Mask
 from kamino.sampling.drawing import draw_one_each, draw_places, normalised
 from kamino.sampling.grouping import count_matrix, join_groups
 from kamino.sampling.steps.task import DEAD, Task
+from kamino.schema.joint_codes import flatten_codes
 
 _PIECE = 1 << 23
 # Draws for a group of which one is taken, where the model cannot tell groups apart.
@@ -84,7 +85,8 @@ def _is_blind(task: Task, rows: IntArray, groups: IntArray) -> bool:
     if not any(left <= task.parents for left in _lefts(task)):
         return True
     context, size = task.choices.context[rows], int(groups.max()) + 1
-    groups_of = np.bincount(np.unique(context * size + groups) // size)
+    contexts = int(context.max()) + 1
+    groups_of = np.bincount(np.unique(flatten_codes([context, groups], [contexts, size])) // size)
     return bool(np.mean(groups_of[context] > 1) > _MOST_SHARED)
 
 

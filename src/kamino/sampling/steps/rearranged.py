@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kamino.model.protocol import IntArray
+from kamino.schema.joint_codes import number_combinations
 
 
 def rearrange(rank: IntArray, group: IntArray, height: IntArray) -> IntArray:
@@ -42,12 +43,10 @@ def _block_numbers(group: IntArray, height: IntArray) -> IntArray:
 
 def _numbered(block: IntArray, own: IntArray, wanted: IntArray) -> tuple[IntArray, IntArray]:
     """Number (block, rank, how many of these came before) in both lists, each sorted by block and rank."""
-    _, dense = np.unique(np.concatenate([own, wanted]), return_inverse=True)
-    pairs = np.concatenate([block, block]) * (int(dense.max()) + 1) + dense
-    _, pairs = np.unique(pairs, return_inverse=True)  # small again, so that the product below fits 64 bits
+    pairs, _ = number_combinations([np.concatenate([block, block]), np.concatenate([own, wanted])])
     size = len(block)
-    first, second = pairs[:size].astype(np.int64), pairs[size:].astype(np.int64)
-    return first * size + _repeats(first), second * size + _repeats(second)
+    numbers, _ = number_combinations([pairs, np.concatenate([_repeats(pairs[:size]), _repeats(pairs[size:])])])
+    return numbers[:size], numbers[size:]
 
 
 def _repeats(pair: IntArray) -> IntArray:

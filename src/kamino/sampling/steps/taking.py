@@ -7,17 +7,35 @@ import numpy as np
 from kamino.model.protocol import IntArray
 from kamino.sampling.grouping import join_keys
 from kamino.sampling.steps.task import DEAD, Task
+from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes
 
 _ROUNDS = 12
 _MORE_ROUNDS = 60
 
 
 class _Taken:
-    """Which owner has taken which (group, value), as sorted arrays."""
+    """Which owner has taken which (group, value), as sorted arrays.
 
-    def __init__(self) -> None:
+    Keys are numbered by what the schema says of the domain where that fits 64 bits. Where it does not, values get their
+    numbers as they are first drawn, which are no more than there are draws.
+    """
+
+    def __init__(self, num_groups: int, size: int) -> None:
+        self._sizes = (num_groups, size)
+        self._is_small = num_groups * size <= MOST_NUMBERS
+        self._values: IntArray = np.zeros(0, dtype=np.int64)
         self.keys: IntArray = np.zeros(0, dtype=np.int64)
         self.owners: IntArray = np.zeros(0, dtype=np.int64)
+
+    def number(self, groups: IntArray, values: IntArray) -> IntArray:
+        """Return the key of each (group, value): the same one in every round."""
+        if self._is_small:
+            return flatten_codes([groups, values], self._sizes)
+        new = np.setdiff1d(values, self._values)
+        self._values = np.concatenate([self._values, new])
+        order = np.argsort(self._values)
+        place = order[np.searchsorted(self._values, values, sorter=order)]
+        return place * self._sizes[0] + groups
 
     def find(self, keys: IntArray) -> IntArray:
         """Return the owner of each key, or -1."""
@@ -45,7 +63,7 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
     size = task.judge.codec[task.step.attribute].size
     null_code = task.judge.codec[task.step.attribute].null_code
     codes = np.full(len(rows), DEAD, dtype=np.int64)
-    taken = _Taken()
+    taken = _Taken(int(groups.max(initial=0)) + 1, size)
     waiting = task.rng.permutation(len(rows))
     same = join_keys([groups, owners])
     for turn in range(_ROUNDS + _MORE_ROUNDS):
@@ -56,7 +74,7 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
             break
         drawn = task.choices.draw(task.rng, rows[waiting])
         alive = drawn >= 0
-        keys = groups[waiting] * size + np.maximum(drawn, 0)
+        keys = taken.number(groups[waiting], np.maximum(drawn, 0))
         nothing = alive & (drawn == null_code) if null_code is not None else np.zeros(len(drawn), np.bool_)
         taken.add(keys[alive & ~nothing], owners[waiting][alive & ~nothing])
         settled = nothing | (alive & (taken.find(keys) == owners[waiting]))
