@@ -28,6 +28,9 @@ from kamino.model.marginal.histogram import measure_histogram
 from kamino.model.neural.histogram import release_histogram
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import CodeMap, ModelAttribute
+from kamino.pipeline import Settings
+from kamino.pipeline.drawing import draw
+from kamino.pipeline.fitting import fit
 from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.replay import add_row, assert_replay, remove_row, replace_row
 from kamino.privacy.unit import choose_rows
@@ -290,6 +293,22 @@ def test_found_domains_stay_within_their_sensitivity_at_the_ends_of_types() -> N
 
     for whole, real in ((2**63 - 1, -0.0), (-(2**63), math.nan), (None, None), (0, 5e-324)):
         assert_bounded(run, table, {"whole": whole, "real": real})
+
+
+def test_a_table_with_64_bit_numbers_is_fitted_and_drawn(replays: Callable[..., None]) -> None:
+    """From the table to the drawn one, with the steps that hold keys and owners of values in a domain of 2^62 - 1."""
+    size = 2**62 - 1
+    schema = codec_of(size).schema
+    rules = Constraints.parse("a -> b\ncheck (c >= 5)\nsoft: c, d -> a\nkey (c)")
+    rows: list[Row] = [(i * (size // 80), i * (size // 80), size - 1 - i, i % 5) for i in range(80)]
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon)
+        fitted = fit(table, schema, rules, options, gate)
+        drawn = draw(fitted, 40, np.random.default_rng(7))
+        return drawn, dict(fitted.to_bundle().arrays)
+
+    replays(run, table_of(rows), epsilon=20.0, relations=(Neighbours.ADD_REMOVE,))
 
 
 def test_zeros_of_both_signs_are_one_unit() -> None:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kamino.constraints import Constraints, violations_per_row
-from kamino.schema.joint_codes import number_combinations
+from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes, number_combinations, number_values
 
 Codes = NDArray[np.int64]
 
@@ -62,11 +62,12 @@ def count_strays(codes: Mapping[str, Codes], left: tuple[str, ...], right: str) 
     target = codes[right][there]
     if len(target) == 0:
         return 0.0
-    group, _ = _numbered([codes[name][there] for name in left] or [np.zeros_like(target)])
-    pair, _ = _numbered([group, target])
-    _, first, counts = np.unique(pair, return_index=True, return_counts=True)
-    # Pairs are in the order of their groups, so each group is one stretch.
-    begins = np.flatnonzero(np.diff(group[first], prepend=-1))
+    group, size = _numbered([codes[name][there] for name in left] or [np.zeros_like(target)])
+    width = int(target.max()) + 1
+    if size * width > MOST_NUMBERS:
+        (group, size), (target, width) = number_values(group), number_values(target)
+    values, counts = np.unique(flatten_codes([group, target], [size, width]), return_counts=True)
+    begins = np.flatnonzero(np.diff(values // width, prepend=-1))
     return float(len(target) - np.maximum.reduceat(counts, begins).sum())
 
 

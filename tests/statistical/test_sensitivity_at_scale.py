@@ -1,0 +1,152 @@
+"""Three million rows, keys of more than 2^40 combinations in each statistic: declared sensitivities hold.
+
+Replay compares the true input of each mechanism on a table and a neighbour with what was declared. The counts of
+`suggest` are compared with counts by sorting rows as well, which need no number for a combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.privacy.test_sensitivity_at_extremes import EvenModel
+
+from kamino.constraints import Constraints
+from kamino.engine import MemoryMeasurer
+from kamino.engine.broken_rows import codes_of, count_repeats, count_strays, order_statistic
+from kamino.engine.paper_weights import release_violation_matrix
+from kamino.engine.rates import release_rates
+from kamino.engine.suggesting import suggest_constraints
+from kamino.model.marginal.histogram import measure_histogram
+from kamino.model.protocol import CodeMap, ModelAttribute
+from kamino.privacy import Budget, Gate
+from kamino.privacy.replay import add_row, assert_replay
+from kamino.schema import Codec, Integer, Schema
+
+pytestmark = pytest.mark.slow
+
+ROWS = 3_000_000
+WIDE = 2**62 - 1
+CODEC = Codec(
+    Schema(
+        attributes={
+            "g": Integer(min=0, max=8, nullable=True),
+            "w": Integer(min=0, max=WIDE - 1, nullable=True),
+            "a": Integer(min=0, max=WIDE - 1, nullable=True),
+            "b": Integer(min=0, max=WIDE - 1, nullable=True),
+            "c": Integer(min=0, max=WIDE - 1, nullable=True),
+        }
+    )
+)
+
+
+def made() -> pa.Table:
+    """More than 2^21 distinct values in each of a, b and c, so that 2^63 combinations are not enough.
+
+    The rows beyond share one a, have neighbours in b, and of c the two ends in turn: a wrapped number puts two of them
+    in one group. Groups of g and w are 8, of which two and two have one number if 4 * 2^62 wraps to 0.
+    """
+    distinct = 2**21 + 100
+    step = WIDE // (distinct + 1)
+    place = np.arange(ROWS)
+    beyond = place >= distinct
+    a = np.where(beyond, distinct - 1, place)
+    b = np.where(beyond, place - distinct, place)
+    c = np.where(beyond, place % 2 * (distinct - 1), place)
+    kind = place % 8
+    return pa.table(
+        {"g": kind + (kind > 3), "w": kind % 4 * step, "a": a * step, "b": b * step, "c": c * step},
+    )
+
+
+NEW = {"g": 4, "w": 0, "a": WIDE - 1, "b": WIDE - 1, "c": WIDE - 1}
+
+
+def assert_bounded(run: Callable[[Any, Gate], Any], table: pa.Table, *, epsilon: float = 3.0) -> None:
+    """For a row more only: the smaller tests at the extremes replace rows, too."""
+    assert_replay(run, table, add_row(table, NEW), budget=Budget(epsilon=epsilon, delta=1e-9))
+
+
+def sorted_strays(columns: list[np.ndarray]) -> tuple[int, int]:
+    """Repeats of all columns, and strays of the last given the others: by sorting rows, without any joint number."""
+    order = np.lexsort(columns[::-1])
+    group = np.ones(len(order), dtype=bool)
+    pair = np.ones(len(order), dtype=bool)
+    group[1:] = np.any([np.diff(column[order]) != 0 for column in columns[:-1]], axis=0)
+    pair[1:] = group[1:] | (np.diff(columns[-1][order]) != 0)
+    counts = np.diff(np.append(np.flatnonzero(pair), len(order)))
+    most = np.maximum.reduceat(counts, np.flatnonzero(group[pair]))
+    return int(len(order) - len(counts)), int(len(order) - most.sum())
+
+
+def test_statistics_of_suggestions_at_scale() -> None:
+    table = made()
+    found = []
+    for some in (table, add_row(table, NEW)):
+        codes = {name: codes_of(some.column(name)) for name in "abc"}
+        repeats, strays = sorted_strays([some.column(name).to_numpy() for name in "abc"])
+        assert count_repeats(codes["a"], codes["b"], codes["c"]) == repeats
+        assert count_strays(codes, ("a", "b"), "c") == strays
+        found.append((repeats, strays))
+    assert np.all(np.abs(np.subtract(*found)) <= 1)
+
+
+def test_an_order_at_scale() -> None:
+    """Of a tenth of the rows: two orders are sorted bit by bit, which takes a minute for all."""
+    table = made().slice(0, ROWS // 10)
+    line = "not (t1.g = t2.g and t1.b < t2.b and t1.c < t2.c)"
+    more = add_row(table, {**NEW, "g": 0, "b": 0})
+    one, other = (order_statistic(some, line, codes_of(some.column("g")), 2) for some in (table, more))
+    assert one == pytest.approx(8)  # all pairs of 8 groups
+    assert abs(one - other) <= 1 + 1e-9
+
+
+def test_suggestions_at_scale() -> None:
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return [str(each) for each in suggest_constraints(table, gate)]
+
+    assert_bounded(run, made().select(["a", "b", "c"]), epsilon=1.0)
+
+
+def test_rates_at_scale() -> None:
+    rules = Constraints.parse("soft: a, b -> c\nsoft: key (a, b, c)\nsoft: g, w -> a")
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        model = EvenModel(CODEC, list(CODEC.attributes))
+        model.num_rows = 60.0  # groups larger than T, so that their sizes count
+        coded = CODEC.encode(table)
+        measured = release_rates(coded, CODEC, rules, gate, model=model, noise_multiplier=9.0)
+        return measured.to_json()
+
+    assert_bounded(run, made())
+
+
+def test_marginals_at_scale() -> None:
+    def run(table: pa.Table, gate: Gate) -> Any:
+        measurer = MemoryMeasurer(CODEC.encode(table), CODEC.sizes, gate)
+        pairs = []
+
+        def count(code_map: CodeMap, share: float) -> tuple[np.ndarray, float]:
+            maps = {"a": code_map, "b": code_map}
+            pairs.append(measurer.marginal(("a", "b"), maps, noise_multiplier=30.0))
+            return pairs[-1].reshape(code_map.bins, -1).sum(axis=1).astype(float), 30.0
+
+        attribute = ModelAttribute(name="a", size=WIDE + 1, ordered=True, null_code=WIDE)
+        return measure_histogram(attribute, count).starts, pairs
+
+    assert_bounded(run, made())
+
+
+def test_the_violation_matrix_at_scale() -> None:
+    """Of a sample: rows are hashed one by one, so of a tenth of the rows."""
+    rules = Constraints.parse("soft: g, a, b -> c\nsoft: key (a, b, c)")
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return release_violation_matrix(
+            CODEC.encode(table), CODEC, rules, gate, sample_rows=100, noise_multiplier=9.0, num_rows=ROWS / 10
+        ).values
+
+    assert_bounded(run, made().slice(0, ROWS // 10))
