@@ -76,6 +76,35 @@ def test_ranks_compare_as_values(table: pa.Table, names: tuple[str, str]) -> Non
                 assert (x < y, x == y) == (rank_x < rank_y, rank_x == rank_y)
 
 
+SECONDS = [-62_135_596_800, -1, 0, 86_399, 86_400, 253_402_300_799, None]
+FINE = [-(2**63) + 1, -1, 0, 86_399_999_999_999, 86_400 * 10**9, 2**63 - 1, None]
+
+
+def test_a_day_that_nanoseconds_cannot_hold() -> None:
+    """Dates and seconds of the whole calendar compare with nanoseconds, which reach from 1677 to 2262 only."""
+    days = [None if second is None else second // 86_400 for second in SECONDS]
+    table = pa.table(
+        {
+            "day": pa.array(days, pa.int32()).view(pa.date32()),
+            "second": pa.array(SECONDS).view(pa.timestamp("s")),
+            "fine": pa.array(FINE).view(pa.timestamp("ns")),
+        }
+    )
+    ticks = {"day": 86_400 * 10**9, "second": 10**9, "fine": 1}
+    exact = {
+        name: [None if t is None else t * ticks[name] for t in given]
+        for name, given in (("day", days), ("second", SECONDS), ("fine", FINE))
+    }
+    for one in exact:
+        for other in exact:
+            a, b, _ = RankedTable(table).ranks(one, other)
+            for x, rank_x in zip(exact[one], a, strict=True):
+                assert (rank_x == -1) == (x is None)
+                for y, rank_y in zip(exact[other], b, strict=True):
+                    if x is not None and y is not None:
+                        assert (x < y, x == y) == (rank_x < rank_y, rank_x == rank_y)
+
+
 def random_problem(rng: np.random.Generator, unequal: int, orders: int) -> Problem:
     left, right = rng.integers(0, 60, size=2)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,3 +40,68 @@ def test_numeric_is_a_float_whatever_it_holds(texts: list[str | None]) -> None:
     field = pa.field("n", pa.string(), metadata={"ADBC:postgresql:typname": "numeric"})
     table = _convert_types(pa.table([pa.array(texts, pa.string())], schema=pa.schema([field])), private=True)
     assert table.schema.field("n").type == pa.float64()
+
+
+class Silent:
+    """An object that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("private text")
+
+
+@pytest.mark.parametrize(
+    "odd", [Silent(), "\ud800", 10**5000, Decimal("sNaN")], ids=["no text", "half a pair", "a long number", "sNaN"]
+)
+def test_a_cell_without_text_is_null(odd: object) -> None:
+    frame = pd.DataFrame({"a": pd.Series(["x", odd], dtype=object)})
+    assert read_table(frame, private=True).column("a").to_pylist() in (["x", None], ["x", "sNaN"])
+
+
+def test_text_that_utf8_does_not_hold_is_null() -> None:
+    frame = pd.DataFrame({"a": pd.Series(["x", "\ud800"], dtype=pd.StringDtype("python"))})
+    assert read_table(frame, private=True).column("a").to_pylist() == ["x", None]
+
+
+@pytest.mark.parametrize("odd", [3, 2.5, "x", None, True, dt.date(2020, 1, 1), Silent(), (1, 2), np.float32(0.5)])
+def test_categories_are_text_whatever_they_hold(odd: object) -> None:
+    frame = pd.DataFrame({"a": pd.Series([1, 2, odd], dtype="category")})
+    read = read_table(frame, private=True)
+    assert read.schema.field("a").type == pa.string()
+    assert read.column("a").to_pylist()[:2] == ["1", "2"]
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3], [1, 2, 2.5], [1, 2, None], [1, 2, float("nan")], [1, 2, float("inf")]])
+def test_a_dictionary_of_numbers_is_text(values: list[object], tmp_path: Path) -> None:
+    """One 2.5 among integers makes all of them floats, in memory and in Parquet."""
+    table = pa.table({"a": pa.array(values, from_pandas=True).dictionary_encode()})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.parquet"):
+        read = read_table(source, private=True)
+        assert read.schema.field("a").type == pa.string()
+        assert read.column("a").to_pylist()[:2] == ["1", "2"]
+
+
+def _not_utf8(kind: pa.DataType) -> pa.ChunkedArray:
+    raw = pa.array([b"ok", b"\xff\xfe", None], pa.large_binary() if kind == pa.large_string() else pa.binary())
+    return pa.chunked_array([pa.Array.from_buffers(kind, 3, raw.buffers())])
+
+
+ODD = {
+    "text": _not_utf8(pa.string()),
+    "large text": _not_utf8(pa.large_string()),
+    "listed text": _not_utf8(pa.string()).dictionary_encode(),
+    "date64": pa.chunked_array([pa.array([0, 1, None]).view(pa.date64())]),
+    "far date64": pa.chunked_array([pa.array([0, 2**62 // 86_400_000 * 86_400_000, None]).view(pa.date64())]),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_cells_become_null(kind: str, tmp_path: Path) -> None:
+    table = pa.table({"a": ODD[kind]})
+    with pytest.raises(InputError, match="column 'a' has"):
+        read_table(table)
+    read = read_table(table, private=True).column("a")
+    assert read.to_pylist() in (["ok", None, None], [dt.date(1970, 1, 1), None, None])
+    if "text" in kind:
+        pq.write_table(table, tmp_path / "t.parquet")
+        assert read_table(tmp_path / "t.parquet", private=True).column("a").equals(read)

@@ -16,7 +16,7 @@ from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
 from kamino.privacy import Gate, Neighbours, PrivacyUnit
 from kamino.sampling import Sampling
-from kamino.schema import Boolean, Categorical, Date, Integer, Key, Real, Schema
+from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema
 
 RULES = Constraints.parse(
     "city -> zone\ncheck (age >= 18)\nnot (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)"
@@ -79,6 +79,87 @@ def test_replay_passes_for_text(replays: Any) -> None:
         text,
         extra=(odd,),
         relations=(Neighbours.ADD_REMOVE,),
+    )
+
+
+def _odd_frame(rows: int) -> dict[str, pa.Array]:
+    rng = np.random.default_rng(5)
+    days = rng.integers(0, 20_000, rows)
+    return {
+        "kind": pa.array(rng.integers(1, 4, rows)).dictionary_encode(),
+        "seen": pa.array(days * 86_400_000).view(pa.date64()),
+        "until": pa.array(days.astype(np.int32)).view(pa.date32()),
+        "at": pa.array(days * 86_400 * 10**9).view(pa.timestamp("ns")),
+        "name": pa.array(rng.choice(["a", "b"], rows)),
+        "pay": pa.array(rng.random(rows)),
+        "cost": pa.array([int(d) for d in days]).cast(pa.decimal128(38, 4)),
+    }
+
+
+def _with_odd_row(columns: dict[str, pa.Array]) -> pa.Table:
+    """One more row, in which every cell is one that its column cannot hold, or can just hold."""
+    raw = pa.array([b"\xff"])
+    odd = {
+        "kind": pa.array([2.5]),
+        "seen": pa.array([1]).view(pa.date64()),
+        "until": pa.array([2_932_896], pa.int32()).view(pa.date32()),
+        "at": pa.array([2**63 - 1]).view(pa.timestamp("ns")),
+        "name": pa.Array.from_buffers(pa.string(), 1, raw.buffers()),
+        "pay": pa.array([float("-inf")]),
+        "cost": pa.array(["9" * 34]).cast(pa.decimal128(38, 4)),
+    }
+    kinds = columns["kind"].dictionary_decode().cast(pa.float64())
+    joined = {name: pa.concat_arrays([columns[name], odd[name]]) for name in columns if name != "kind"}
+    return pa.table({"kind": pa.concat_arrays([kinds, odd["kind"]]).dictionary_encode(), **joined})
+
+
+@pytest.mark.parametrize("schema", [True, False], ids=["declared", "found"])
+def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema: bool) -> None:
+    """One row may make integers floats, a day a time, text bytes; or compare a day with times that do not reach it."""
+    from kamino.io import read_table
+    from kamino.privacy import Budget
+    from kamino.privacy.replay import assert_replay
+
+    rules = Constraints.parse("soft: not (t1.kind = t2.kind and t1.until < t2.at)\nsoft: check (until >= at)")
+    known = Schema(
+        attributes={
+            "kind": Categorical(values=["1", "2", "3"], nullable=True),
+            "seen": Date(min=dt.date(1970, 1, 1), max=dt.date(2030, 1, 1), nullable=True),
+            "until": Date(min=dt.date(1970, 1, 1), max=dt.date(9999, 12, 31), nullable=True),
+            "at": Datetime(min=dt.datetime(1970, 1, 1), max=dt.datetime(2030, 1, 1), dtype="timestamp[ns]"),
+            "name": Categorical(values=["a", "b"], nullable=True),
+            "pay": Real(min=0, max=1, decimals=3, nullable=True),
+            "cost": Real(min=0, max=20_000, decimals=2, nullable=True),
+        }
+    )
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        settings = Settings(epsilon=gate.budget.epsilon, seed=1)
+        fitted = fit(read_table(table, private=True), known if schema else None, rules, settings, gate)
+        return draw(fitted, 20, np.random.default_rng(7)), dict(fitted.to_bundle().texts)
+
+    columns = _odd_frame(150)
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    assert_replay(run, pa.table(columns), _with_odd_row(columns), budget=budget)
+    assert_replay(run, _with_odd_row(columns), pa.table(columns), budget=budget)
+
+
+def test_replay_passes_for_a_unit_at_the_end_of_the_calendar() -> None:
+    from kamino.io import read_table
+    from kamino.privacy import Budget
+    from kamino.privacy.replay import assert_replay
+
+    table = private_table()
+    joined = pa.array([i // 3 * 10**6 for i in range(table.num_rows)]).view(pa.timestamp("us", "Asia/Tokyo"))
+    table = table.set_column(0, "id", joined)
+    last = pa.array([253_402_300_799 * 10**6]).view(pa.timestamp("us", "Asia/Tokyo"))
+    more = pa.concat_tables([table, table.slice(0, 1).set_column(0, "id", last)])
+    assert_replay(
+        lambda private, gate: synthesize(read_table(private, private=True), gate, SCHEMA, unit="id", max_rows=2),
+        table,
+        more,
+        budget=Budget(epsilon=1.0, delta=1e-6),
+        unit=PrivacyUnit(column="id", max_rows=2),
     )
 
 

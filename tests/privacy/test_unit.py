@@ -97,3 +97,21 @@ def test_sensitivity_of_stacked_histograms_and_defaults():
     for value in (0.0, -1.0):
         with pytest.raises(PrivacyError, match="sensitivity"):
             Sensitivity(add_remove=value)
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo", "America/New_York"])
+def test_a_unit_at_the_end_of_the_calendar(zone):
+    """A zone's clock may show the year 0 or 10000, for which Python has no datetime."""
+    ends = [-62_135_596_800, 253_402_300_799]
+    for unit, factor in (("s", 1), ("us", 10**6)):
+        who = pa.array([end * factor for end in ends for _ in range(3)]).view(pa.timestamp(unit, zone))
+        kept = Gate(ONE, unit=PrivacyUnit(column="who", max_rows=2)).select_rows(pa.table({"who": who}))
+        assert kept.num_rows == 4
+    fine = pa.array([1, 1, 2]).view(pa.timestamp("ns", zone))
+    kept = Gate(ONE, unit=PrivacyUnit(column="who", max_rows=1)).select_rows(pa.table({"who": fine}))
+    assert kept.num_rows == 2
+
+
+def test_two_zeros_are_one_unit():
+    kept = Gate(ONE, unit=PrivacyUnit(column="who", max_rows=1)).select_rows(pa.table({"who": [0.0, -0.0, 1.0]}))
+    assert kept.num_rows == 2

@@ -11,6 +11,7 @@ from narwhals.exceptions import DuplicateError
 
 from kamino.errors import InputError
 from kamino.io.normalise import check_names, normalise_table
+from kamino.io.odd_cells import spell, texts_of
 
 WHERE = "data frame"
 
@@ -22,6 +23,7 @@ def read_frame(frame: object, *, private: bool = False) -> pa.Table:
         - In a pandas frame NaN, NaT, None and NA all mean null, and the index is left out.
           [test_pandas_frame]
         - In polars and pyarrow NaN is a number, and stays.  [test_nan_stays_a_number_outside_pandas]
+        - With `private`, columns of objects and of categories are text.  [test_object_columns_stay_text]
     """
     if isinstance(frame, pa.Table):
         return normalise_table(frame, where=WHERE, private=private)
@@ -43,9 +45,9 @@ def _read_pandas(frame: Any, *, private: bool) -> pa.Table:
     columns = []
     for position, name in enumerate(names):
         series = frame.iloc[:, position]
-        if private and series.dtype == object:
-            # Which type such a column has depends on its values; as text it does not.
-            columns.append(pa.chunked_array([_texts(series)]))
+        as_text = _texts_of_kind(series) if private else None
+        if as_text is not None:
+            columns.append(pa.chunked_array([as_text]))
             continue
         try:
             columns.append(_chunked(pa.array(series, from_pandas=True)))
@@ -77,9 +79,25 @@ def _read_arrow_stream(frame: object, *, private: bool) -> pa.Table:
     return normalise_table(pa.table(frame), where=WHERE, private=private)
 
 
-def _texts(series: Any) -> pa.Array:
-    missing = series.isna()
-    return pa.array([None if gone else str(value) for value, gone in zip(series, missing, strict=True)], pa.string())
+def _texts_of_kind(series: Any) -> pa.Array | None:
+    """The cells as text where the type of the column, or whether it can be held, depends on them; None elsewhere."""
+    kind = series.dtype.name
+    if kind == "category":
+        codes = series.cat.codes.to_numpy()
+        return texts_of(list(series.cat.categories)).take(pa.array(codes, mask=codes < 0))
+    if kind == "object" or kind.startswith("str"):
+        # Text may hold what UTF-8 does not: half of a pair of surrogates.
+        missing = _missing(series)
+        texts = [None if gone else spell(value) for value, gone in zip(series, missing, strict=True)]
+        return pa.array(texts, pa.string())
+    return None
+
+
+def _missing(series: Any) -> list[bool]:
+    try:
+        return [bool(gone) for gone in series.isna()]
+    except Exception:  # what a cell says when it is compared with itself may fail in any way
+        return [value is None for value in series]
 
 
 def _chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

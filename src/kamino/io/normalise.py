@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.errors import InputError
+from kamino.io.odd_cells import readable_text, spelled_dictionary, whole_days
 
 FIRST_DAY = datetime.date(1, 1, 1)
 LAST_DAY = datetime.date(9999, 12, 31)
@@ -24,13 +25,16 @@ LAST_DAY = datetime.date(9999, 12, 31)
 def normalise_table(table: pa.Table, *, where: str, nan_is_null: bool = False, private: bool = False) -> pa.Table:
     """Return `table` with plain types, unique names and no metadata; `where` starts each error message.
 
-    With `nan_is_null`, a float NaN becomes null: in pandas it is the mark of a missing value. With `private`, a date
-    outside the calendar becomes null instead of an error, which would tell that there is one.
+    With `nan_is_null`, a float NaN becomes null: in pandas it is the mark of a missing value. With `private`, a cell
+    that its column cannot hold (a date outside the calendar, a date64 with a time, bytes that are not UTF-8) becomes
+    null instead of an error, which would tell that there is one; numbers in a dictionary become text, since one 2.5
+    makes all of them floats.
 
     Guarantees:
         - Only the types named above come out.  [test_types_that_come_out]
         - No value changes but by an exact cast.  [test_normalising_keeps_values]
         - A second pass changes nothing.  [test_normalising_twice_changes_nothing]
+        - With `private`, no cell decides a type or an error.  [test_odd_cells_become_null]
     """
     check_names(table.column_names, where=where)
     columns = []
@@ -87,7 +91,7 @@ def _without_strange_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _plain_column(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.ChunkedArray:
-    column = _decode(column)
+    column = _decode(column, private=private)
     kind = column.type
     target = _plain_type(kind)
     if target is None:
@@ -95,8 +99,12 @@ def _plain_column(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.C
             f"{place} has type {kind}, which Kamino cannot compare. Cast it to a number, string, date or "
             "timestamp, or leave the column out."
         )
-    if target != kind:
+    if pa.types.is_date64(kind):
+        column = _days(column, place=place, private=private)
+    elif target != kind:
         column = pc.cast(column, target)
+    if pa.types.is_string(target):
+        return _text(column, place=place, private=private)
     if (pa.types.is_date(target) or pa.types.is_timestamp(target)) and not in_calendar(column):
         if private:
             return _without_strange_days(column)
@@ -107,17 +115,39 @@ def _plain_column(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.C
     return column
 
 
-def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _days(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.ChunkedArray:
+    days, odd = whole_days(column)
+    if odd and not private:
+        raise InputError(f"{place} has a date64 that is not at midnight. Cast the column to a timestamp.")
+    return days
+
+
+def _text(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.ChunkedArray:
+    readable = readable_text(column)
+    if readable is None:
+        return column
+    if private:
+        return readable
+    raise InputError(f"{place} has text that is not UTF-8. Write it again as UTF-8, or leave the column out.")
+
+
+def _decode(column: pa.ChunkedArray, *, private: bool) -> pa.ChunkedArray:
     """Undo extension, dictionary and run-end encodings, which may be nested in this order."""
     if isinstance(column.type, pa.BaseExtensionType):
         if column.type.extension_name == "arrow.uuid":
             return _uuid_text(column)
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
     if pa.types.is_dictionary(column.type):
+        if private and _is_number(column.type.value_type):
+            return spelled_dictionary(column)
         column = pc.cast(column, column.type.value_type)
     if pa.types.is_run_end_encoded(column.type):
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type=column.type.value_type)
     return column
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _uuid_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

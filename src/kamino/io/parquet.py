@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -17,6 +18,7 @@ def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             table = file.read()
+            listed = _listed_numbers(file) if private else ()
     except PermissionError:
         raise
     # The library's own text may quote bytes of the file, so it is not passed on.
@@ -25,13 +27,36 @@ def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
             f"{path}: not a readable Parquet file: damaged, cut short, or of another format. Write it again."
         ) from None
     table = table.drop_columns(_unnamed_index(table))
+    for name in listed:
+        if name in table.column_names:
+            position = table.column_names.index(name)
+            table = table.set_column(position, name, table.column(name).dictionary_encode())
     return normalise_table(table, where=str(path), private=private)
+
+
+def _listed_numbers(file: pq.ParquetFile) -> tuple[str, ...]:
+    """The columns that were written as dictionaries of numbers, which reading would give back as plain numbers."""
+    stored = (file.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return ()
+    try:
+        written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
+    except (pa.ArrowException, ValueError, OSError):
+        return ()
+    return tuple(field.name for field in written if pa.types.is_dictionary(field.type))
 
 
 def _unnamed_index(table: pa.Table) -> list[str]:
     metadata = (table.schema.metadata or {}).get(b"pandas")
     if metadata is None:
         return []
-    index = json.loads(metadata).get("index_columns", [])
-    names = [name for name in index if isinstance(name, str) and name.startswith("__index_level_")]
+    try:
+        index = json.loads(metadata).get("index_columns", [])
+    except (ValueError, AttributeError, RecursionError):
+        return []
+    names = [
+        name
+        for name in (index if isinstance(index, list) else [])
+        if isinstance(name, str) and name.startswith("__index_level_")
+    ]
     return [name for name in names if name in table.column_names]

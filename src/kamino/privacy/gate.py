@@ -29,7 +29,7 @@ from kamino.privacy.mechanisms import bounds, categories, counts, gradients, sam
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.privacy.tape import LiveTape, S, T, Tape
-from kamino.privacy.unit import PrivacyUnit, choose_rows
+from kamino.privacy.unit import PrivacyUnit, choose_rows, unit_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,8 +95,7 @@ class Gate:
             )
         entry = Entry(kind="coins", what="coins to choose rows of a unit", attributes=(), events=())
         coins = self._tape.play(entry, lambda: None, lambda _: self.noise.coins())
-        values = table.column(self.unit.column).to_pylist()
-        kept = choose_rows(values, self.unit.max_rows, coins)
+        kept = choose_rows(unit_values(table.column(self.unit.column)), self.unit.max_rows, coins)
         self._rows_selected = True
         return table.take(kept)
 

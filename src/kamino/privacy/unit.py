@@ -11,11 +11,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,26 @@ class PrivacyUnit:
         if self.column is None:
             return "one row"
         return f"all rows with one value of '{self.column}', at most {self.max_rows} of them kept"
+
+
+def unit_values(column: pa.ChunkedArray) -> list[object]:
+    """Return what tells the units of a column apart: times by their ticks, all else by the values.
+
+    Python has no time zone's clock at both ends of the calendar and no nanoseconds, so a time may have no value there.
+
+    Guarantees:
+        Nothing that a column holds raises.  [test_a_unit_at_the_end_of_the_calendar]
+        0.0 and -0.0 are one unit.  [test_two_zeros_are_one_unit]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    elif pa.types.is_floating(column.type):
+        column = pc.add(column.cast(pa.float64()), 0.0)
+    values: list[object] = column.to_pylist()
+    return values
 
 
 def choose_rows(values: Sequence[object], max_rows: int, coins: bytes) -> NDArray[np.int64]:

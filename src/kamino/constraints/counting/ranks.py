@@ -54,6 +54,7 @@ class RankedTable:
 
         Guarantees:
             Two ranks compare as the two values do.  [test_ranks_compare_as_values]
+            No value is too large to be compared with another.  [test_a_day_that_nanoseconds_cannot_hold]
         """
         names = (name,) if other in (None, name) else (name, str(other))
         if names not in self._ranks:
@@ -190,9 +191,7 @@ def _on_one_type(columns: Sequence[Any]) -> Any:
     if all(pa.types.is_integer(each) for each in types) and pa.uint64() not in types:
         return pa.concat_arrays([column.cast(pa.int64()) for column in columns])
     if all(pa.types.is_temporal(each) for each in types):
-        tz = next((each.tz for each in types if pa.types.is_timestamp(each)), None)
-        finest = _finest_unit(types)
-        return pa.concat_arrays([column.cast(pa.timestamp(finest, tz=tz)) for column in columns])
+        return _exact_times(columns)
     if all(column.null_count == len(column) for column in columns[1:]):
         return pa.concat_arrays([columns[0], *(pa.nulls(len(c), types[0]) for c in columns[1:])])
     if columns[0].null_count == len(columns[0]):
@@ -200,9 +199,29 @@ def _on_one_type(columns: Sequence[Any]) -> Any:
     return _exact_numbers(columns)
 
 
-def _finest_unit(types: Sequence[Any]) -> str:
-    units = [each.unit for each in types if pa.types.is_timestamp(each)]
-    return max(units, key=["s", "ms", "us", "ns"].index, default="s")
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def _exact_times(columns: Sequence[Any]) -> Any:
+    """Dates and times of several units as numbers in their common order.
+
+    Each is a day and the nanoseconds since its midnight: no unit that is common to all of them need hold them.
+    """
+    parts = [_day_and_nanoseconds(column) for column in columns]
+    _, day = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    times, time_of_day = np.unique(np.concatenate([part[1] for part in parts]), return_inverse=True)
+    missing = np.concatenate([_missing(column) for column in columns])
+    # There are at most as many days and times as rows, so the product of the two numbers fits 64 bits.
+    return pa.array(day.astype(np.int64) * len(times) + time_of_day, pa.int64(), mask=missing)
+
+
+def _day_and_nanoseconds(column: Any) -> tuple[Codes, Codes]:
+    ticks = _numpy(pc.fill_null(_as_ticks(column), 0)).astype(np.int64)
+    if pa.types.is_date32(column.type):
+        return ticks, np.zeros_like(ticks)
+    per_day = _PER_DAY[column.type.unit if pa.types.is_timestamp(column.type) else "ms"]
+    day, rest = np.divmod(ticks, per_day)
+    return day, rest * (_PER_DAY["ns"] // per_day)
 
 
 def _exact_numbers(columns: Sequence[Any]) -> Any:
