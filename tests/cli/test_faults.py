@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import threading
+import warnings
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,18 @@ from typer.testing import CliRunner
 
 from kamino.cli.app import app, main
 from kamino.cli.render_run import print_run
+from kamino.cli.stages import show_stages
 from kamino.errors import InputError
-from kamino.pipeline import Synthesizer
+from kamino.pipeline import Stage, Synthesizer
+
+
+@pytest.fixture(autouse=True)
+def hooks() -> Iterator[None]:
+    """The command line puts its own in the place of Python's."""
+    before = sys.excepthook, sys.unraisablehook, threading.excepthook
+    with warnings.catch_warnings():
+        yield
+    sys.excepthook, sys.unraisablehook, threading.excepthook = before
 
 
 def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -22,7 +36,7 @@ def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     monkeypatch.setenv("COLUMNS", "400")
     with pytest.raises(SystemExit) as end:
         main()
-    assert end.value.code in (2, 130)
+    assert end.value.code in (2, 3, 130)
     return capsys.readouterr().err
 
 
@@ -55,6 +69,54 @@ def test_what_was_added_to_an_error_is_printed(
     monkeypatch.setattr(Synthesizer, "fit", fail)
     told = complaint(monkeypatch, capsys, "synth", "t.csv", "-o", str(tmp_path / "o.csv"))
     assert "kamino: epsilon 0.5 of 1 is spent." in told
+
+
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError, MemoryError, RecursionError, OverflowError])
+def test_an_unforeseen_error_shows_its_class_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: type[Exception]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        problem = kind("the day 4711-01-02")
+        problem.add_note("epsilon 0.5 of 1 is spent.")
+        raise problem from KeyError("the day 4711-01-02")
+
+    monkeypatch.setattr(Synthesizer, "fit", fail)
+    told = complaint(monkeypatch, capsys, "synth", "t.csv", "-o", str(tmp_path / "o.csv"))
+    assert kind.__name__ in told
+    assert "epsilon 0.5 of 1 is spent." in told
+    assert "4711" not in told
+    assert "Traceback" not in told
+
+
+def test_errors_outside_the_main_thread_show_their_class_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        warnings.warn("the day 4711-01-02", RuntimeWarning, stacklevel=1)
+        thread = threading.Thread(target=lambda: int("the day 4711-01-02"))
+        thread.start()
+        thread.join()
+        raise InputError("broken")
+
+    monkeypatch.setattr(Synthesizer, "fit", fail)
+    told = complaint(monkeypatch, capsys, "synth", "t.csv", "-o", str(tmp_path / "o.csv"))
+    assert "ValueError" in told
+    assert "4711" not in told
+
+
+def test_synth_tells_no_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """How long a run takes depends on the table: neither the result nor the progress says it."""
+    (tmp_path / "t.csv").write_text("a\n" + "x\n" * 50)
+    arguments = ["synth", str(tmp_path / "t.csv"), "-o", str(tmp_path / "o.csv"), "-n", "5"]
+    told = CliRunner().invoke(app, arguments)
+    assert told.exit_code == 0, told.output
+    assert not re.search(r"\d s\b|\d:\d\d", told.output)
+    file = StringIO()
+    monkeypatch.setattr("kamino.cli.stages.error_console", lambda: Console(file=file, force_terminal=True, width=200))
+    with show_stages(Stage.READ, Stage.FIT) as progress:
+        progress(Stage.FIT)
+    assert Stage.FIT.value in file.getvalue()
+    assert not re.search(r"\d:\d\d", file.getvalue())
 
 
 def test_a_folder_is_called_one(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -11,7 +13,7 @@ import kamino
 from kamino.cli.check import check
 from kamino.cli.console import error_console
 from kamino.cli.demo import demo
-from kamino.cli.faults import notes_of, usage_line
+from kamino.cli.faults import fault_line, notes_of, usage_line
 from kamino.cli.init import init
 from kamino.cli.plan import plan
 from kamino.cli.report import report
@@ -26,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Differentially private synthetic tables that keep your constraints.",
-    epilog="Exit codes: 0 fine; 1 the answer is no; 2 wrong use or bad input.",
+    epilog="Exit codes: 0 fine; 1 the answer is no; 2 wrong use or bad input; 3 a fault in Kamino.",
 )
 app.command()(init)
 app.command()(check)
@@ -53,6 +55,8 @@ def _options(
     del version
 
 
+# A fault that Kamino did not foresee.
+FAULT = 3
 # What a shell says of a program that an interrupt ended.
 STOPPED = 130
 # Typer carries its own copy of click in newer versions and imports it in older ones; this is the class in both.
@@ -60,7 +64,16 @@ _UsageFault: type[Any] = next(base for base in typer.BadParameter.__mro__ if bas
 
 
 def main() -> None:
-    """Run the command line. Wrong use and errors made on purpose end with exit code 2 and one line for each fault."""
+    """Run the command line. Wrong use and errors made on purpose end with exit code 2 and one line for each fault.
+
+    Guarantees:
+        An error that was not foreseen shows its class, never its text.  [test_an_unforeseen_error_shows_its_class_only]
+    """
+    # A library may warn of what the table holds, and quote it.
+    warnings.simplefilter("ignore")
+    sys.excepthook = _tell_class
+    sys.unraisablehook = lambda found: _tell_class(found.exc_type)
+    threading.excepthook = lambda found: _tell_class(found.exc_type)
     try:
         outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
         sys.exit(outcome if isinstance(outcome, int) else 0)
@@ -73,6 +86,13 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except Exception as problem:
+        _complain(fault_line(type(problem)), *notes_of(problem), code=FAULT)
+
+
+def _tell_class(kind: type[BaseException], *_: object) -> None:
+    """What Python says of an error that nobody caught, without its text and without lines of a traceback."""
+    sys.stderr.write(f"kamino: {fault_line(kind)}\n")
 
 
 def _complain(*texts: str, code: int = 2) -> NoReturn:

@@ -14,6 +14,14 @@ def usage_line(problem: Any) -> str:
     return f"{_in_our_words(problem, text).rstrip('.')}. See {command} --help."
 
 
+def fault_line(kind: type[BaseException]) -> str:
+    """One line for an error that was not foreseen: its class alone, since its text may quote the table."""
+    return (
+        f"found a fault in Kamino: {kind.__name__}. Its text is left out, because it may quote the table; "
+        "run the same from Python (kamino.Synthesizer) to see it, and report it without private values."
+    )
+
+
 def notes_of(problem: BaseException) -> Iterator[str]:
     """What was added to an error on its way up, also where another took its place."""
     yield from getattr(problem, "__notes__", ())

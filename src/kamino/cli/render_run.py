@@ -14,8 +14,13 @@ from kamino.cli.options import shown_epsilon
 _RELATIONS = {"add_remove": "one more or one less", "replace": "one replaced"}
 
 
-def print_run(console: Console, certificate: dict[str, Any], *, output: Path | None, seconds: float | None) -> None:
-    """Budget, domains, constraints and where the table went."""
+def print_run(
+    console: Console, certificate: dict[str, Any], *, output: Path | None, seconds: float | None = None
+) -> None:
+    """Budget, domains, constraints and where the table went; `seconds` only where no private table was read.
+
+    How long a run takes depends on the table, so `kamino synth` does not say it.
+    """
     grid = Table.grid(padding=(0, 2))
     for label, text in _facts(certificate, output, seconds):
         grid.add_row(Text(label, style="bold"), text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +84,6 @@ def synth(
 
     Beside it goes OUT.certificate.json: how private the table is, and which constraints it keeps.
     """
-    begin = time.perf_counter()
     synthesizer = Synthesizer(
         schema,
         constraints or Constraints(),
@@ -113,7 +111,7 @@ def synth(
             if save_model is not None:
                 synthesizer.save(save_model)
             certificate = make(synthesizer, rows, output, progress)
-    print_run(output_console(), certificate, output=output, seconds=time.perf_counter() - begin)
+    print_run(output_console(), certificate, output=output)
 
 
 def make(synthesizer: Synthesizer, rows: int | None, output: Path, progress: Any, **options: Any) -> dict[str, Any]:
