@@ -104,6 +104,24 @@ def test_errors_outside_the_main_thread_show_their_class_only(
     assert "4711" not in told
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("synth", "postgresql:/me:S3CRET@host/db", "-o", "o.csv"),
+        ("synth", "t.csv", "postgresql://me:S3CRET@host/db", "-o", "o.csv"),
+        ("postgresql://me:S3CRET@host/db",),
+        ("check", "postgresql:/me:S3CRET@host/db", "-c", "postgresql://me:S3CRET@host/db"),
+        ("init", "postgresql//me:S3CRET@host/db", "-q", "t"),
+        ("report", "postgresql//me:S3CRET@host/db", "o.csv"),
+    ],
+)
+def test_no_line_of_the_command_holds_a_password(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "S3CRET" not in complaint(monkeypatch, capsys, *arguments)
+
+
 def test_synth_tells_no_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """How long a run takes depends on the table: neither the result nor the progress says it."""
     (tmp_path / "t.csv").write_text("a\n" + "x\n" * 50)

@@ -12,9 +12,21 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 
 # From the ground up. The engine plugs into the protocol that the model states, so it comes after it.
-# `io` and `datasets` are edges beside the stages: they know errors and schema only.
-STAGES = ("errors", "schema", "constraints", "privacy", "model", "engine", "sampling", "evaluate", "pipeline", "cli")
-EDGES = {"io": {"errors", "schema", "io"}, "datasets": {"datasets", "errors"}}
+# `io` and `datasets` are edges beside the stages: they know errors, limits and schema only.
+STAGES = (
+    "errors",
+    "limits",
+    "schema",
+    "constraints",
+    "privacy",
+    "model",
+    "engine",
+    "sampling",
+    "evaluate",
+    "pipeline",
+    "cli",
+)
+EDGES = {"io": {"errors", "limits", "schema", "io"}, "datasets": {"datasets", "errors"}}
 
 
 def stage_of(path: Path) -> str:

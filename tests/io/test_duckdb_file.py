@@ -68,7 +68,9 @@ def test_a_python_variable_is_not_a_table(database: Path) -> None:
             read_table(url(database), query=f"SELECT * FROM {name}")
 
 
-def test_the_file_is_not_changed(database: Path) -> None:
+def test_the_file_is_not_changed(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a statement that writes were taken for a query: the session is read-only."""
+    monkeypatch.setattr("kamino.io.duckdb_file._refuse_writing", lambda *_: None)
     before = database.read_bytes()
     for query in ("CREATE TABLE x AS SELECT 1", "DROP TABLE item", "DELETE FROM item"):
         with pytest.raises(InputError, match=r"query failed .* must be a SELECT"):
@@ -96,6 +98,21 @@ def test_errors_hold_no_value(database: Path, query: str, message: str) -> None:
         read_table(url(database), query=query)
     assert "S3CRET" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_a_query_writes_no_file(database: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    target = database.with_name(name)
+    statements = (f"COPY item TO '{target}'", f"COPY (SELECT 1) TO '{target}'", f"EXPORT DATABASE '{target}'")
+    for query in statements:
+        with pytest.raises(InputError, match="query is wrong: it"):
+            read_table(url(database), query=query)
+    # The session refuses it as well.
+    monkeypatch.setattr("kamino.io.duckdb_file._refuse_writing", lambda *_: None)
+    for query in (*statements, f"SELECT * FROM read_csv('{database}')", f"ATTACH '{target}'"):
+        with pytest.raises(InputError, match=r"query (reaches for another file|failed)"):
+            read_table(url(database), query=query)
+    assert sorted(path.name for path in database.parent.iterdir()) == [database.name]
 
 
 def test_missing_or_foreign_file(tmp_path: Path) -> None:

@@ -84,7 +84,9 @@ def test_numeric_without_rows(url: str) -> None:
     assert read_table(url, query="SELECT exact FROM shop.item WHERE false").num_rows == 0
 
 
-def test_postgres_session_is_read_only(url: str) -> None:
+def test_postgres_session_is_read_only(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a statement that writes were taken for a query."""
+    monkeypatch.setattr("kamino.io.postgres.refuse_writing", lambda *_, **__: None)
     for query in ("CREATE TABLE x (a int)", "DELETE FROM shop.item", "INSERT INTO shop.item (small) VALUES (1)"):
         with pytest.raises(InputError, match="would change the database"):
             read_table(url, query=query)
@@ -96,7 +98,9 @@ def test_postgres_session_is_read_only(url: str) -> None:
     [
         ("nope", 'query is wrong: relation "nope" does not exist'),
         ("SELECT nope FROM shop.item", 'query is wrong: column "nope" does not exist'),
-        ("SELEC 1", "query is wrong: syntax error"),
+        ("SELEC 1", "query is wrong: it"),
+        ("COPY shop.item TO '/tmp/S3CRET'", "query is wrong: it"),
+        ("WITH x AS (DELETE FROM shop.item RETURNING *) SELECT * FROM x", "query is wrong: it does more than read"),
         ("SELECT word::int FROM shop.item", r"query failed \(SQLSTATE 22P02\)"),
         ("SELECT 1 / 0 AS a", r"query failed \(SQLSTATE 22012\)"),
         ("SELECT 1 AS a, 2 AS a", "'a' occurs more than once"),

@@ -21,6 +21,7 @@ from kamino.cli.sample import sample
 from kamino.cli.suggest import suggest
 from kamino.cli.synth import synth
 from kamino.errors import KaminoError
+from kamino.io.credentials import mask_credentials
 
 app = typer.Typer(
     name="kamino",
@@ -97,5 +98,7 @@ def _tell_class(kind: type[BaseException], *_: object) -> None:
 
 def _complain(*texts: str, code: int = 2) -> NoReturn:
     for line in (line for text in texts for line in text.splitlines()):
-        error_console().print(f"kamino: {line}", style="red", markup=False, highlight=False, soft_wrap=True)
+        error_console().print(
+            f"kamino: {mask_credentials(line)}", style="red", markup=False, highlight=False, soft_wrap=True
+        )
     sys.exit(code)

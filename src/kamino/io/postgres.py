@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
+from kamino.io.queries import refuse_writing
 
 WHERE = "PostgreSQL query"
 _TYPE_KEYS = (b"POSTGRESQL:type", b"ADBC:postgresql:typname")
@@ -33,11 +34,12 @@ def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Tabl
         - The session cannot change the database.  [test_postgres_session_is_read_only]
         - No message holds the URL, which may hold a password.  [test_postgres_connection_errors]
     """
+    refuse_writing(statement, dialect="postgres", where=WHERE)
     dbapi = _load_driver()
-    try:
-        connection = dbapi.connect(url, autocommit=True)
-    except dbapi.Error as error:
-        raise _connection_failed(str(error)) from None
+    connection, failure = _connect(dbapi, url)
+    if failure is not None:
+        # Raised here, not where it was caught, so that the driver's error is not its context either.
+        raise failure
     try:
         with connection, connection.cursor() as cursor:
             cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
@@ -46,6 +48,13 @@ def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Tabl
     except (dbapi.Error, pa.ArrowException, OSError) as error:
         raise _query_failed(error) from None
     return normalise_table(_convert_types(table, private=private), where=WHERE, private=private)
+
+
+def _connect(dbapi: Any, url: str) -> tuple[Any, InputError | None]:
+    try:
+        return dbapi.connect(url, autocommit=True), None
+    except dbapi.Error as error:
+        return None, _connection_failed(str(error))
 
 
 def _load_driver() -> Any:

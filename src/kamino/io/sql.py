@@ -25,7 +25,12 @@ def is_url(source: str) -> bool:
 
 
 def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
-    """Run `query`, a SELECT or the name of a table, read-only in the database at `url`."""
+    """Run `query`, a SELECT or the name of a table, read-only in the database at `url`.
+
+    Guarantees:
+        Nothing but a single query that reads is run.  [test_only_reading_queries_run]
+        No message holds a password of the URL.  [test_no_message_holds_a_password]
+    """
     match = _URL.match(url)
     scheme = match.group(1).lower() if match else ""
     statement = select_statement(query)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from kamino.errors import InputError
+from kamino.io.credentials import shown_source
 from kamino.io.csv import read_csv
 from kamino.io.frames import read_frame
 from kamino.io.parquet import read_parquet
@@ -22,8 +23,9 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
             slashes for an absolute path) or `postgresql://user@host/database`; or a pandas, polars or pyarrow
             frame.
         private: Let no type and no error depend on what the cells hold: CSV and columns of Python objects stay text,
-            `numeric` of PostgreSQL becomes a float, a date outside the years 1 to 9999 becomes null.
-        query: For a URL only: a SELECT, or the name of a table. It runs read-only.
+            as do numbers in a dictionary; `numeric` of PostgreSQL becomes a float; a cell that its column cannot hold,
+            such as a date outside the years 1 to 9999 or bytes that are not UTF-8, becomes null.
+        query: For a URL only: a single SELECT, or the name of a table. It runs read-only.
 
     Raises:
         InputError: The source cannot be read. The message names the place, never a value of the table.
@@ -51,14 +53,16 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
 
 def _read_file(path: Path, *, private: bool) -> pa.Table:
     name = path.name.lower()
+    # What was meant for a database, and misspelled, may hold a password.
+    shown = shown_source(str(path))
     if path.is_dir():
-        raise InputError(f"{path}: found a directory, expected a file. Give the path of one file.")
+        raise InputError(f"{shown}: found a directory, expected a file. Give the path of one file.")
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(
-            f"{path}: cannot tell the kind of file by its name. Expected a name ending in .csv, .csv.gz or .parquet."
+            f"{shown}: cannot tell the kind of file by its name. Expected a name ending in .csv, .csv.gz or .parquet."
         )
     if not path.exists():
-        raise InputError(f"{path}: no such file. Check the path; it is relative to {Path.cwd()}.")
+        raise InputError(f"{shown}: no such file. Check the path; it is relative to {Path.cwd()}.")
     try:
         return read_parquet(path, private=private) if name.endswith(".parquet") else read_csv(path, as_text=private)
     except PermissionError:
