@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
+MAX_FILE_BYTES = 4 * 2**20
+"""Of one file of text: a schema that lists half a million short categories. More is a table given by mistake."""
+
 MAX_TEXT_BYTES = 16 * 2**20
-"""Of one file: a schema that lists a million short categories. More is a table given by mistake."""
+"""Of one text in memory: a model file may hold a schema that is longer than any that people write."""
 
 MAX_LINE_CHARS = 2**14
 """Of one line of rules: a list of a thousand values. Some patterns take time that grows with the square of this."""

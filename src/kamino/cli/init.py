@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from kamino.cli.outputs import refuse_overwriting, refuse_unwritable
 from kamino.errors import InputError
 from kamino.io import read_table
 from kamino.io.atomic import atomic_file
-from kamino.io.text import read_text
+from kamino.io.text import parse_json, read_text
 from kamino.schema import Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
 
 
@@ -57,10 +56,7 @@ def init(
 
 
 def _json(path: Path) -> dict[str, object]:
-    try:
-        document = json.loads(read_text(path, what="metadata file"))
-    except json.JSONDecodeError as problem:
-        raise InputError(f"{path}:{problem.lineno}:{problem.colno}: found text that is not JSON") from None
+    document = parse_json(read_text(path, what="metadata file"), source=str(path))
     if not isinstance(document, dict):
         raise InputError(f"{path}: found a JSON {type(document).__name__}, expected an object")
     return document

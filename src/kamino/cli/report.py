@@ -26,7 +26,7 @@ from kamino.evaluate.public import public_report
 from kamino.evaluate.statement import statement_of
 from kamino.io import read_table
 from kamino.io.atomic import atomic_file
-from kamino.io.text import read_text
+from kamino.io.text import parse_json, read_text
 
 Document = dict[str, Any]
 PAGE_ENDINGS = (".html", ".htm")
@@ -139,10 +139,7 @@ def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | N
     path = certificate if certificate is not None else beside if beside.is_file() else None
     if path is None:
         return None
-    try:
-        found = json.loads(read_text(path, what="certificate"))
-    except json.JSONDecodeError as problem:
-        raise InputError(f"{path}:{problem.lineno}:{problem.colno}: found text that is not JSON") from None
+    found = parse_json(read_text(path, what="certificate"), source=str(path))
     if not isinstance(found, dict):
         raise InputError(f"{path}: found a JSON {type(found).__name__}, expected a certificate")
     file = Path(synthetic)

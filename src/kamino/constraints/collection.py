@@ -13,6 +13,7 @@ from kamino.constraints.language.printer import print_constraint
 from kamino.constraints.tree import DenialConstraint
 from kamino.constraints.types import ValueTypes
 from kamino.errors import ConstraintError, ConstraintErrors
+from kamino.limits import MAX_CONSTRAINTS, MAX_FAULTS, MAX_LINE_CHARS, text_problem
 
 
 @dataclass(frozen=True)
@@ -44,17 +45,26 @@ class Constraints:
     def parse(cls, text: str, *, source: str = "<text>", types: ValueTypes | None = None) -> Constraints:
         """Read constraints, one a line; with `types`, also check names, types and constants.
 
-        Raises `ConstraintErrors` with everything that is wrong in the text.
+        Raises `ConstraintErrors` with everything that is wrong in the text, up to a number that people can mend.
+
+        Guarantees:
+            A text beyond a limit is refused within seconds.  [test_hostile_rules_are_refused_at_once]
         """
+        problem = text_problem(text)
+        if problem:
+            raise ConstraintErrors([ConstraintError(problem, source=source, line=1, column=1)])
         found: list[DenialConstraint] = []
         errors: list[ConstraintError] = []
         for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
             line = raw.rstrip("\r")
-            read = parse_legacy if is_legacy(line) else parse_line
+            read = parse_legacy if is_legacy(line[:MAX_LINE_CHARS]) else parse_line
             try:
+                _check_line(line, source, number)
                 found += read(line, source=source, line=number)
-            except ConstraintError as problem:
-                errors.append(problem)
+            except ConstraintError as fault:
+                errors.append(fault)
+            if len(errors) > MAX_FAULTS or len(found) > MAX_CONSTRAINTS:
+                break
         return _checked(tuple(found), errors, types)
 
     @classmethod
@@ -73,13 +83,55 @@ class Constraints:
         return _checked(self.items, [], types)
 
 
+def _check_line(line: str, source: str, number: int) -> None:
+    if len(line) > MAX_LINE_CHARS:
+        raise ConstraintError(
+            f"found a line of {len(line)} characters, expected at most {MAX_LINE_CHARS}; split it",
+            source=source,
+            line=number,
+            column=1,
+        )
+
+
+def _too_many(found: tuple[DenialConstraint, ...]) -> list[ConstraintError]:
+    if len(found) <= MAX_CONSTRAINTS:
+        return []
+    at = found[-1].place
+    return [
+        ConstraintError(
+            f"found more than {MAX_CONSTRAINTS} constraints, expected fewer; keep those that matter",
+            source=at.source,
+            line=at.line,
+            column=at.column,
+        )
+    ]
+
+
 def _checked(
     found: tuple[DenialConstraint, ...], errors: list[ConstraintError], types: ValueTypes | None
 ) -> Constraints:
-    if types is not None:
-        pairs = [bind(constraint, types) for constraint in found]
-        errors = errors + [error for _, wrong in pairs for error in wrong]
-        found = tuple(bound for bound, _ in pairs)
+    errors = errors + _too_many(found)
+    if types is not None and len(errors) <= MAX_FAULTS:
+        bound_ones = []
+        for constraint in found[:MAX_CONSTRAINTS]:
+            bound, wrong = bind(constraint, types)
+            bound_ones.append(bound)
+            errors += wrong
+            if len(errors) > MAX_FAULTS:
+                break
+        found = tuple(bound_ones)
     if errors:
-        raise ConstraintErrors(list({str(error): error for error in errors}.values()))
+        raise ConstraintErrors(_listed(errors))
     return Constraints(found)
+
+
+def _listed(errors: list[ConstraintError]) -> list[ConstraintError]:
+    """Each fault once; of very many the first, and that there are more."""
+    distinct = sorted({str(error): error for error in errors}.values(), key=lambda error: (error.line, error.column))
+    if len(distinct) <= MAX_FAULTS:
+        return distinct
+    last = distinct[MAX_FAULTS - 1]
+    more = ConstraintError(
+        "found more faults after these; mend them first", source=last.source, line=last.line, column=last.column
+    )
+    return [*distinct[:MAX_FAULTS], more]

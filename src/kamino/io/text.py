@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from kamino.errors import InputError
+from kamino.limits import MAX_FILE_BYTES
 
 
 def read_text(path: str | Path, *, what: str) -> str:
-    """The text of a UTF-8 file; `what` names its role in errors, such as "constraint file"."""
+    """The text of a UTF-8 file; `what` names its role in errors, such as "constraint file".
+
+    Guarantees:
+        No more is read than a limit allows, also of a file without end.  [test_a_file_too_large_is_refused_at_once]
+    """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with open(path, "rb") as handle:
+            content = handle.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise InputError(
+                f"{path}: found more than {MAX_FILE_BYTES // 2**20} MiB, expected a {what}; is this a table?"
+            )
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such {what}; check the path") from None
     except IsADirectoryError:
@@ -21,3 +34,15 @@ def read_text(path: str | Path, *, what: str) -> str:
         ) from None
     except OSError as problem:
         raise InputError(f"{path}: the {what} cannot be read: {problem.strerror}") from None
+
+
+def parse_json(text: str, *, source: str) -> Any:
+    """The content of a JSON text; whatever is wrong with it is an `InputError`."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise InputError(f"{source}:{problem.lineno}:{problem.colno}: found text that is not JSON") from None
+    except RecursionError:
+        raise InputError(f"{source}: found levels too deep within each other, expected fewer") from None
+    except ValueError:
+        raise InputError(f"{source}: found a number of thousands of digits, expected fewer") from None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pyarrow as pa
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 
+from kamino.limits import MAX_VALUES, cut
 from kamino.schema.attribute import BaseAttribute
 from kamino.schema.dtypes import DICTIONARY, is_text
 
@@ -18,6 +19,8 @@ def _check_values(values: Any) -> Any:
     """Refuse what is neither all text nor all integers, in one message instead of one for each item and kind."""
     if isinstance(values, str) or not isinstance(values, list | tuple):
         raise ValueError("expected a list of values, such as [red, green]")
+    if len(values) > MAX_VALUES:
+        raise ValueError(f"found {len(values)} values, expected at most {MAX_VALUES}: use a key, or group them")
     kinds = {type(value) for value in values}
     if bool in kinds:
         raise ValueError("found true or false among the values: put them in quotes, or use type: boolean")
@@ -26,8 +29,9 @@ def _check_values(values: Any) -> Any:
     if not kinds <= {str} and not kinds <= {int}:
         raise ValueError("expected all values to be text or all to be integers: put them in quotes, or use type: real")
     if len(set(values)) < len(values):
-        repeated = next(value for place, value in enumerate(values) if value in values[:place])
-        raise ValueError(f"found {repeated!r} more than once: list each value once")
+        seen: set[Category] = set()
+        repeated = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+        raise ValueError(f"found {cut(str(repeated))!r} more than once: list each value once")
     if kinds == {int} and not all(-(2**63) <= value < 2**63 for value in values):
         raise ValueError("expected integers that fit 64 bits: put them in quotes to have them as text")
     return tuple(values)

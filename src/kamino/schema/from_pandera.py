@@ -52,6 +52,8 @@ def schema_from_pandera(schema: Any) -> Schema:
             attributes[str(name)] = _attribute(column)
         except (SchemaError, ValueError, ArithmeticError) as error:
             problems.append(f"pandera schema: columns.{name}: {error}")
+        except (TypeError, KeyError, AttributeError):
+            problems.append(f"pandera schema: columns.{name}: found checks of another form, expected pandera's")
     if problems:
         raise SchemaError("\n".join(problems))
     return Schema(attributes=attributes)
@@ -65,8 +67,12 @@ def _columns(schema: Any) -> dict[str, _Column]:
         if not isinstance(columns, Mapping) or not all(isinstance(each or {}, Mapping) for each in columns.values()):
             raise SchemaError("pandera schema: expected a mapping `columns` with a mapping for each column")
         joint = schema.get("unique") or []
-        alone = [joint] if isinstance(joint, str) else joint if len(joint) == 1 else []
-        return {name: _from_mapping(column or {}, name in alone) for name, column in columns.items()}
+        listed = joint if isinstance(joint, list) else [joint]
+        alone = listed if len(listed) == 1 else []
+        try:
+            return {name: _from_mapping(column or {}, name in alone) for name, column in columns.items()}
+        except (TypeError, AttributeError):
+            raise SchemaError("pandera schema: found checks of another form, expected a mapping or a list") from None
     if not hasattr(schema, "columns"):
         raise SchemaError(f"pandera schema: found {type(schema).__name__}, expected a DataFrameSchema, YAML or JSON")
     return {name: _from_object(column) for name, column in schema.columns.items()}

@@ -9,6 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from kamino.limits import MAX_FAULTS, MAX_NAME_CHARS
+
 _EXPECTED = {
     "int_type": "an integer",
     "bool_type": "true or false",
@@ -27,6 +29,8 @@ Place = tuple[str | int, ...]
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ` Did you mean 'zip'?`, or `""` if nothing known is near `name`."""
+    if len(str(name)) > MAX_NAME_CHARS:
+        return ""
     by_lower = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(str(name).lower(), list(by_lower), n=1)
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
@@ -48,12 +52,15 @@ def explain(
         fields: the known fields of each kind of attribute, and of the file itself under `""`.
     """
     lines = []
-    for details in error.errors(include_url=False):
+    found = error.errors(include_url=False)
+    for details in found[:MAX_FAULTS]:
         path, kind = _split(details["loc"])
         start = f"{place}{position(path)}: " if place else ""
         where = ".".join(str(part) for part in path)
         text = _text(details, kind, fields or {})
         lines.append(start + (f"{where}: " if where else "") + text)
+    if len(found) > MAX_FAULTS:
+        lines.append(f"{place}: found {len(found) - MAX_FAULTS} more faults; mend these first")
     return "\n".join(dict.fromkeys(lines))
 
 

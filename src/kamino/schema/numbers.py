@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pyarrow as pa
 from pydantic import BeforeValidator, Field, StrictInt, WithJsonSchema
 
+from kamino.limits import MAX_DIGITS, size_problem
 from kamino.schema.attribute import BaseAttribute
 from kamino.schema.grid import MAX_SIZE, Grid, decimal_of_tick, tick_of_decimal, ticks_around
 
@@ -21,9 +22,14 @@ _LARGEST_DECIMAL_TICK = 10**18
 def _exact_number(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError(f"found {value!r}, expected a number")
+    if isinstance(value, int) and value.bit_length() > 4 * MAX_DIGITS:
+        raise ValueError(f"found a number of more than {MAX_DIGITS} digits, expected fewer")
     number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if not number.is_finite():
         raise ValueError(f"found {value}, expected a finite number")
+    problem = size_problem(number)
+    if problem:
+        raise ValueError(problem)
     return number
 
 

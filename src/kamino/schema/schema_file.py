@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
 from kamino.errors import SchemaError
+from kamino.limits import MAX_ATTRIBUTES, MAX_NAME_CHARS, MAX_UNIT_ROWS
 from kamino.schema.attribute import BaseAttribute, Source
 from kamino.schema.attributes import Attribute
 from kamino.schema.messages import explain
@@ -24,7 +25,7 @@ class _SchemaFile(BaseModel):
     unit: StrictStr | None = Field(
         default=None, description="The attribute that tells whose row it is; by default each row is its own unit."
     )
-    max_rows: Annotated[StrictInt, Field(ge=1)] | None = Field(
+    max_rows: Annotated[StrictInt, Field(ge=1, le=MAX_UNIT_ROWS)] | None = Field(
         default=None, description="How many rows of one unit are kept."
     )
     attributes: dict[str, Attribute] = Field(description="The columns of the table by name, in order.")
@@ -35,11 +36,15 @@ def read_schema(text: str, *, source: str = "") -> Schema:
 
     Raises:
         SchemaError: everything that is wrong, one line each, with its place.
+
+    Guarantees:
+        A text beyond a limit is refused within seconds.  [test_hostile_schemas_are_refused_at_once]
     """
     name = source or "<schema>"
     content, node = load_yaml(text, source=name)
     if content is None:
         raise SchemaError(f"{name}: found no content, expected `attributes:` and a list of columns")
+    _check_names(content, name)
     try:
         file = _SchemaFile.model_validate(content)
     except ValidationError as error:
@@ -49,6 +54,18 @@ def read_schema(text: str, *, source: str = "") -> Schema:
         return Schema(attributes=file.attributes, unit=file.unit, max_rows=file.max_rows)
     except SchemaError as error:
         raise SchemaError("\n".join(f"{name}: {line}" for line in str(error).splitlines())) from None
+
+
+def _check_names(content: Any, name: str) -> None:
+    """Refuse more attributes, or longer names, than can be told apart in good time."""
+    attributes = content.get("attributes") if isinstance(content, dict) else None
+    if not isinstance(attributes, dict):
+        return
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise SchemaError(f"{name}: found {len(attributes)} attributes, expected at most {MAX_ATTRIBUTES}")
+    longest = max(map(len, attributes), default=0)
+    if longest > MAX_NAME_CHARS:
+        raise SchemaError(f"{name}: found a name of {longest} characters, expected at most {MAX_NAME_CHARS}")
 
 
 def write_schema(schema: Schema) -> str:

@@ -21,6 +21,8 @@ from kamino.schema.grid import (
 )
 from kamino.schema.numbers import Number, check_order, plain
 
+# The whole calendar, from the year 1 to 9999.
+_LONGEST = Decimal(9_999 * 366 * 86_400)
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -53,9 +55,18 @@ def _check_timezone(name: str) -> str:
 
 def _check_resolution(seconds: Decimal | float) -> Decimal:
     exact = Decimal(seconds)
+    if exact > _LONGEST:
+        raise ValueError(f"found {plain(exact)}, expected at most {_LONGEST} seconds")
     if exact < Decimal("0.000001") or exact % Decimal("0.000001"):
         raise ValueError(f"found {plain(exact)}, expected a multiple of 0.000001 seconds")
     return exact
+
+
+def _in_utc(bound: dt.datetime, name: str) -> dt.datetime:
+    try:
+        return bound.replace(tzinfo=dt.UTC) if bound.tzinfo is None else bound.astimezone(dt.UTC)
+    except OverflowError:
+        raise ValueError(f"found {name} outside the years 1 to 9999 in UTC: give one within them") from None
 
 
 DateBound = Annotated[dt.date, BeforeValidator(_read_date), WithJsonSchema({"type": "string", "format": "date"})]
@@ -171,9 +182,8 @@ class Datetime(BaseAttribute):
             if self.timezone is None and bound.tzinfo is not None:
                 raise ValueError(f"found {name} with an offset from UTC: remove it, or give a timezone")
             if self.timezone is not None:
-                aware = bound.replace(tzinfo=dt.UTC) if bound.tzinfo is None else bound.astimezone(dt.UTC)
                 # The model is frozen for its users; this is still its construction.
-                self.__dict__[name] = aware
+                self.__dict__[name] = _in_utc(bound, name)
         return self
 
     def check_domain(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from kamino.errors import SchemaError
+from kamino.limits import MAX_DEPTH, MAX_NODES, number_problem, text_problem
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(
@@ -23,7 +24,18 @@ _BOOL = re.compile(r"true|false")
 
 
 class _Loader(yaml.SafeLoader):
-    """Knows fewer special words than its parent."""
+    """Knows fewer special words than its parent, and goes no deeper than the limit."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.depth > MAX_DEPTH:
+            problem = f"found more than {MAX_DEPTH} levels within each other"
+            raise yaml.composer.ComposerError(None, None, problem, self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 class _Dumper(yaml.SafeDumper):
@@ -47,7 +59,30 @@ for _tag, _pattern, _first in (
 
 def _construct_float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Decimal:
     special = re.fullmatch(r"([-+]?)\.(inf|nan)", node.value, re.IGNORECASE)
-    return Decimal("".join(special.groups()) if special else node.value)
+    return Decimal("".join(special.groups()) if special else _number(node, _FLOAT))
+
+
+def _construct_int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    return int(_number(node, _INTEGER))
+
+
+def _number(node: yaml.ScalarNode, pattern: re.Pattern[str]) -> str:
+    """The text of a number, unless it is none (a tag may say so of any text) or beyond the limits."""
+    text = str(node.value)
+    problem = number_problem(text) if pattern.fullmatch(text) else "found text that is tagged as a number"
+    if problem:
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    return text
+
+
+def _construct_bool(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> bool:
+    if not _BOOL.fullmatch(str(node.value)):
+        raise yaml.constructor.ConstructorError(None, None, "found text that is tagged as a boolean", node.start_mark)
+    return bool(node.value == "true")
+
+
+def _refuse_tag(loader: yaml.SafeLoader, node: yaml.Node) -> None:
+    raise yaml.constructor.ConstructorError(None, None, "found an unknown tag", node.start_mark)
 
 
 def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[str, Any]:
@@ -61,7 +96,12 @@ def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[
     return result
 
 
+# What is not one of these kinds has no place in a schema.
+for _tag in ("binary", "timestamp", "omap", "pairs", "set"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _refuse_tag)
 _Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_Loader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 
 
@@ -84,10 +124,15 @@ _Dumper.add_representer(str, _represent_text)
 
 def load_yaml(text: str, *, source: str) -> tuple[Any, yaml.Node | None]:
     """Return the content of `text` and its tree, in which `position_in` finds places."""
+    problem = text_problem(text)
+    if problem:
+        raise SchemaError(f"{source}: {problem}")
     loader = None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
+        if node is not None and _written_out(node, {}) > MAX_NODES:
+            raise SchemaError(f"{source}: found aliases that stand for too much, expected them written out")
         return (None if node is None else loader.construct_document(node)), node
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -98,6 +143,18 @@ def load_yaml(text: str, *, source: str) -> tuple[Any, yaml.Node | None]:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """The number of nodes once every alias is written out; beyond any limit if one stands for itself."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = MAX_NODES + 1
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [part for item in node.value for part in (item if pairs else (item,))]
+        known[id(node)] = 1 + sum(_written_out(part, known) for part in parts)
+    return known[id(node)]
 
 
 def position_in(node: yaml.Node | None, path: tuple[str | int, ...]) -> str:

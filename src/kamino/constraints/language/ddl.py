@@ -20,6 +20,7 @@ from kamino.constraints.tree import (
     Place,
 )
 from kamino.errors import ConstraintError
+from kamino.limits import MAX_CONSTRAINTS, MAX_TEXT_BYTES, cut, read_number
 
 _COMPARISONS: dict[type[exp.Expr], Operator] = {
     exp.EQ: Operator.EQ,
@@ -33,8 +34,24 @@ _COMPARISONS: dict[type[exp.Expr], Operator] = {
 
 def parse_ddl(sql: str, *, dialect: str | None = None, source: str = "<ddl>") -> tuple[DenialConstraint, ...]:
     """The constraints of the one `CREATE TABLE` statement in `sql`, in the order of its text."""
-    table = _single_table(sql, dialect, source)
     place = Place(source, 1, 1)
+    if len(sql) > MAX_TEXT_BYTES // 16:
+        raise _beyond(f"found more than {MAX_TEXT_BYTES // 16} characters of SQL", place)
+    try:
+        found = _read(sql, dialect, place)
+    except RecursionError:
+        raise _beyond("found expressions too deep within each other", place) from None
+    if len(found) > MAX_CONSTRAINTS:
+        raise _beyond(f"found more than {MAX_CONSTRAINTS} constraints", place)
+    return found
+
+
+def _beyond(found: str, place: Place) -> ConstraintError:
+    return ConstraintError(f"{found}, expected fewer", source=place.source, line=place.line, column=place.column)
+
+
+def _read(sql: str, dialect: str | None, place: Place) -> tuple[DenialConstraint, ...]:
+    table = _single_table(sql, dialect, place.source)
     found: list[DenialConstraint] = []
     for definition in table.expressions:
         if isinstance(definition, exp.ColumnDef):
@@ -117,9 +134,9 @@ def _expression(node: exp.Expr, place: Place) -> Expression:
         case exp.Paren():
             return _expression(node.this, place)
         case exp.And():
-            return And((_expression(node.left, place), _expression(node.right, place)))
+            return And(tuple(_expression(part, place) for part in node.flatten()))
         case exp.Or():
-            return Or((_expression(node.left, place), _expression(node.right, place)))
+            return Or(tuple(_expression(part, place) for part in node.flatten()))
         case exp.Not():
             return Not(_expression(node.this, place))
         case exp.Between():
@@ -162,8 +179,10 @@ def _operand(node: exp.Expr, place: Place) -> Column | Constant:
         case exp.Literal() if node.is_string:
             return Constant(str(node.this))
         case exp.Literal():
-            text = str(node.this)
-            return Constant(int(text) if text.isdigit() else Decimal(text))
+            try:
+                return Constant(read_number(str(node.this)))
+            except ValueError as problem:
+                raise ConstraintError(str(problem), source=place.source, line=place.line, column=place.column) from None
         case exp.Neg():
             inner = _operand(node.this, place)
             if isinstance(inner, Constant) and isinstance(inner.value, (int, Decimal)):
@@ -175,7 +194,7 @@ def _operand(node: exp.Expr, place: Place) -> Column | Constant:
 
 def _unsupported(node: exp.Expr, place: Place) -> ConstraintError:
     return ConstraintError(
-        f"found '{node.sql()}' in a CHECK, expected comparisons of columns and constants joined by AND, OR, NOT, "
+        f"found '{cut(node.sql())}' in a CHECK, expected comparisons of columns and constants joined by AND, OR, NOT, "
         "BETWEEN, IN and IS NULL; leave this CHECK out or write it as a constraint",
         source=place.source,
         line=place.line,

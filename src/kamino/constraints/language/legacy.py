@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 
 from kamino.constraints.language.lexer import error_at
 from kamino.constraints.language.parser import speak_of_t1
@@ -20,6 +19,7 @@ from kamino.constraints.tree import (
     Strength,
 )
 from kamino.errors import ConstraintError
+from kamino.limits import MAX_NAME_CHARS, cut, number_problem, read_number
 
 _OPERATORS = {
     "EQ": Operator.EQ,
@@ -33,7 +33,10 @@ _PREFIX = re.compile(r"\s*(?:(soft)\s*:|weight\s+(\S+?)\s*:)?\s*", re.IGNORECASE
 _START = re.compile(r"t(\d+)\s*(?=&)", re.IGNORECASE)
 _PREDICATE = re.compile(r"\s*(\w+)\s*\(")
 _QUOTED = r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'"
-_OPERAND = re.compile(rf"\s*(?:t(\d+)\.(?:({_QUOTED})|([^,()&]+?))|({_QUOTED})|([^,()&]+?))\s*(?=[,)])")
+# Without possessive repeats, a run of spaces takes time that grows with its square.
+_OPERAND = re.compile(
+    rf"\s*+(?:t(\d+)\.(?:({_QUOTED})\s*+|([^,()&]++))(?=[,)])|({_QUOTED})\s*+(?=[,)])|([^,()&]++)(?=[,)]))"
+)
 _TUPLE = re.compile(r"\s*t(\d+)\s*(?=&|$)", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(#.*)?$")
 
@@ -92,7 +95,7 @@ class _Reader:
             except ValueError:
                 raise error_at(
                     self._place(prefix.start(2)),
-                    f"found weight '{prefix.group(2)}', expected a finite number, zero or more",
+                    f"found weight '{cut(prefix.group(2))}', expected a finite number, zero or more",
                 ) from None
         return HARD
 
@@ -104,7 +107,7 @@ class _Reader:
         if op is None:
             raise error_at(
                 self._place(head.start(1)),
-                f"found operator '{head.group(1)}', expected one of {', '.join(_OPERATORS)}",
+                f"found operator '{cut(head.group(1))}', expected one of {', '.join(_OPERATORS)}",
             )
         self._position = head.end()
         left = self._operand()
@@ -126,6 +129,8 @@ class _Reader:
         self._position = found.end()
         if number:
             attribute = _unquoted(quoted_name) if quoted_name else name.strip()
+            if len(attribute) > MAX_NAME_CHARS:
+                raise error_at(place, f"found a name of {len(attribute)} characters, expected at most {MAX_NAME_CHARS}")
             try:
                 return Column(attribute, self._number(number, found.start(1) - 1), place)
             except ConstraintError as problem:
@@ -133,18 +138,22 @@ class _Reader:
         return Constant(_unquoted(quoted), place) if quoted else self._bare(bare.strip(), place)
 
     def _bare(self, text: str, place: Place) -> Constant:
+        problem = number_problem(text)
+        if problem:
+            raise error_at(place, problem)
         try:
-            return Constant(int(text) if re.fullmatch(r"[+-]?\d+", text) else Decimal(text), place)
-        except (ArithmeticError, ConstraintError):
+            return Constant(read_number(text), place)
+        except ValueError:
+            shown = cut(text)
             raise error_at(
-                place, f"found '{text}', expected t1.{text}, t2.{text}, a number, or a text in quotes"
+                place, f"found '{shown}', expected t1.{shown}, t2.{shown}, a number, or a text in quotes"
             ) from None
 
     def _number(self, digits: str, position: int) -> int:
         if digits not in ("1", "2"):
             raise error_at(
                 self._place(position),
-                f"found tuple variable t{digits}, expected t1 or t2: a constraint speaks of at most two tuples",
+                f"found tuple variable t{cut(digits)}, expected t1 or t2: a constraint speaks of at most two tuples",
             )
         return int(digits)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kamino.constraints.tree import Place
 from kamino.errors import ConstraintError
+from kamino.limits import MAX_NAME_CHARS, cut, number_problem
 
 _IN_EXPRESSIONS = {"and", "or", "not", "is", "null", "true", "false", "between", "in", "date", "timestamp", "t1", "t2"}
 _AT_THE_START = {"key", "check", "soft", "weight", "using"}
@@ -45,7 +46,7 @@ class Token:
 
     def describe(self) -> str:
         """The token as an error message shows it."""
-        return "the end of the line" if self.kind == "end" else f"'{self.text}'"
+        return "the end of the line" if self.kind == "end" else f"'{cut(self.text)}'"
 
 
 def tokenize(text: str, *, source: str, line: int) -> tuple[Token, ...]:
@@ -59,10 +60,20 @@ def tokenize(text: str, *, source: str, line: int) -> tuple[Token, ...]:
             raise _unreadable(text, position, place)
         kind = match.lastgroup or ""
         if kind not in ("space", "comment"):
-            tokens.append(Token(kind=kind, text=_unquote(kind, match.group()), place=place))
+            tokens.append(_checked(Token(kind=kind, text=_unquote(kind, match.group()), place=place)))
         position = match.end()
     tokens.append(Token(kind="end", text="", place=Place(source, line, len(text.rstrip()) + 1)))
     return tuple(tokens)
+
+
+def _checked(token: Token) -> Token:
+    """The token, unless it is a number or a name beyond the limits."""
+    problem = number_problem(token.text) if token.kind == "number" else ""
+    if token.kind in ("name", "quoted") and len(token.text) > MAX_NAME_CHARS:
+        problem = f"found a name of {len(token.text)} characters, expected at most {MAX_NAME_CHARS}"
+    if problem:
+        raise error_at(token.place, problem)
+    return token
 
 
 def _unquote(kind: str, text: str) -> str:

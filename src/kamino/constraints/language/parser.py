@@ -29,6 +29,7 @@ from kamino.constraints.tree import (
     swapped,
 )
 from kamino.errors import ConstraintError
+from kamino.limits import MAX_DEPTH
 
 
 def parse_line(text: str, *, source: str, line: int) -> tuple[DenialConstraint, ...]:
@@ -46,6 +47,7 @@ class _LineParser(PredicateParser):
     """Recursive descent over the tokens of one line."""
 
     is_dependency = False
+    depth = 0
 
     def statement(self) -> tuple[DenialConstraint, ...]:
         start = self.peek().place
@@ -139,15 +141,18 @@ class _LineParser(PredicateParser):
 
     def _negation(self) -> Expression:
         token = self.peek()
-        if token.keyword == "not":
-            self.advance()
-            return Not(self._negation())
-        if token.kind == "punct" and token.text == "(":
-            self.advance()
-            inner = self._or()
+        is_not, opens = token.keyword == "not", token.kind == "punct" and token.text == "("
+        if not (is_not or opens):
+            return self.predicate()
+        if self.depth >= MAX_DEPTH:
+            raise error_at(token.place, f"found more than {MAX_DEPTH} levels of parentheses and 'not', expected fewer")
+        self.advance()
+        self.depth += 1
+        inner: Expression = Not(self._negation()) if is_not else self._or()
+        self.depth -= 1
+        if opens:
             self.expect(")", "to close the parenthesis")
-            return inner
-        return self.predicate()
+        return inner
 
 
 _STATEMENTS = "'a -> b', 'key (a)', 'check (...)' or 'not (...)'"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from decimal import Decimal
 
 from kamino.constraints.language.expressions import And, Expression, Not, Or
 from kamino.constraints.language.lexer import Token, error_at
 from kamino.constraints.tree import Column, Comparison, Constant, ConstantValue, NullTest, Operator, Place
+from kamino.limits import cut, read_number
 
 _OPERATORS = {op.value: op for op in Operator} | {"<>": Operator.NE, "==": Operator.EQ}
 _RESERVED = frozenset({"and", "or", "not", "is", "null", "true", "false", "between", "in"})
@@ -134,7 +134,7 @@ class PredicateParser:
         match token.kind:
             case "number":
                 self.advance()
-                return Constant(_number(token.text), token.place)
+                return Constant(read_number(token.text), token.place)
             case "string":
                 self.advance()
                 return Constant(token.text, token.place)
@@ -164,7 +164,7 @@ class PredicateParser:
         if variable.keyword not in ("t1", "t2"):
             raise error_at(
                 variable.place,
-                f"found tuple variable '{variable.text}', expected t1 or t2: a constraint speaks of at most two "
+                f"found tuple variable '{cut(variable.text)}', expected t1 or t2: a constraint speaks of at most two "
                 "tuples; put a name with a dot in double quotes",
             )
         self.advance()
@@ -185,16 +185,12 @@ class PredicateParser:
         except ValueError:
             example = "2024-02-29" if kind.keyword == "date" else "2024-02-29 12:30:00"
             raise error_at(
-                token.place, f"found '{token.text}', expected a {kind.keyword} such as '{example}'"
+                token.place, f"found '{cut(token.text)}', expected a {kind.keyword} such as '{example}'"
             ) from None
         return Constant(value, token.place)
 
 
 _RANGES = ("between", "in")
-
-
-def _number(text: str) -> int | Decimal:
-    return int(text) if text.lstrip("+-").isdigit() else Decimal(text)
 
 
 def _column(name: str, number: int, place: Place) -> Column:
