@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from kamino.cli import suggest as suggest_command
 from kamino.cli.app import app
 from kamino.pipeline import synthesizer as synthesizer_module
-from kamino.privacy import Gate, Neighbours
+from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
+from kamino.privacy.replay import assert_replay
 
 SCHEMA = """\
 attributes:
@@ -142,6 +143,66 @@ def test_replay_passes_for_a_file_of_odd_cells(replays: Any, command: Any, schem
         extra=(odd,),
         relations=(Neighbours.ADD_REMOVE,),
     )
+
+
+def _odd_row(kind: str, table: pa.Table) -> pa.Table:
+    """A row whose cells are at the edge of their types, and a text that is none where the file can hold it."""
+    raw = pa.array([b"\xff"])
+    no_text = pa.Array.from_buffers(pa.string(), 1, raw.buffers()) if kind == "parquet" else pa.array(["\x00\ufffd"])
+    odd = {
+        "city": no_text,
+        "zone": no_text,
+        "age": pa.array([-(2**63)]),
+        "pay": pa.array([float("inf")]),
+        "day": pa.array([2**31 - 1], pa.int32()).view(pa.date32()),
+        "at": pa.array([2**63 - 2]).view(pa.timestamp("ns")),
+        "who": pa.array([253_402_300_799 * 10**6]).view(pa.timestamp("us", "Asia/Tokyo")),
+        "cost": pa.array(["9" * 34]).cast(pa.decimal128(38, 4)),
+    }
+    return pa.table({name: odd[name] for name in table.column_names}).cast(table.schema)
+
+
+ODD_SCHEMA = (
+    SCHEMA
+    + """\
+  day: {type: date, min: 1970-01-01, max: 9999-12-31, nullable: true}
+  at: {type: datetime, min: 1970-01-01, max: 2030-01-01, dtype: "timestamp[ns]", nullable: true}
+  who: {type: datetime, min: 1970-01-01, max: 2030-01-01, timezone: Asia/Tokyo, nullable: true}
+  cost: {type: real, min: 0, max: 100, decimals: 2, nullable: true}
+"""
+)
+
+
+@pytest.mark.parametrize("schema", [[], ["-s", "schema.yaml"]], ids=["found", "declared"])
+@pytest.mark.parametrize("kind", ["parquet", "duckdb"])
+def test_replay_passes_for_odd_cells_of_typed_files(
+    command: Any, monkeypatch: pytest.MonkeyPatch, kind: str, schema: list[str]
+) -> None:
+    """A cell at the edge of its type, or that its type cannot hold, changes neither a type nor a message."""
+    monkeypatch.setattr("tests.cli.test_replay_of_commands.SCHEMA", ODD_SCHEMA)
+    plain = private_table()
+    days = np.arange(plain.num_rows) * 50
+    more = {
+        "day": pa.array(days.astype(np.int32)).view(pa.date32()),
+        "at": pa.array(days * 86_400 * 10**9).view(pa.timestamp("ns")),
+        "who": pa.array(days // 150 * 10**6).view(pa.timestamp("us", "Asia/Tokyo")),
+        "cost": pa.array([int(day) for day in days]).cast(pa.decimal128(38, 4)),
+    }
+    table = pa.table({**dict(zip(plain.column_names, plain.columns, strict=True)), **more})
+    odd = pa.concat_tables([table, _odd_row(kind, table)])
+    unit = PrivacyUnit(column="who", max_rows=3)
+    rules = "soft: check (day >= at)\nsoft: not (t1.city = t2.city and t1.day < t2.at)"
+    ends = []
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        arguments = ["synth", "-o", "out.csv", "-c", "rules.dc", "--seed", "3", "-n", "20", *schema]
+        ends.append(command(private, gate, kind, [*arguments, "--unit", "who", "--max-rows", "3"], rules))
+        return ends[-1]
+
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    assert_replay(run, table, odd, budget=budget, unit=unit)
+    assert_replay(run, odd, table, budget=budget, unit=unit)
+    assert ends[0][0] == 0, ends[0]
 
 
 @pytest.mark.parametrize("schema", [[], ["-s", "schema.yaml"]], ids=["untyped", "typed"])
