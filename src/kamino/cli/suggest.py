@@ -43,31 +43,50 @@ def suggest(
     table = read_table(data, query=query, private=not trust_domain)
     if not table.num_columns:
         raise InputError("found a table without columns; expected at least one")
-    ordered: tuple[str, ...] = ()
+    known = None
     if schema is not None:
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-        table = _typed(table, known)
-        ordered = tuple(field.name for field in table.schema if _is_number(field.type))
-    elif trust_domain:
-        ordered = tuple(field.name for field in table.schema if _is_number(field.type))
-    gate = open_gate(Settings(epsilon=epsilon, delta=delta, seed=seed))
+        _check_typed(table, known)
+    gate = open_gate(_settings(known, epsilon=epsilon, delta=delta, seed=seed))
     with telling_what_is_spent(gate.ledger.to_dict):
+        # The unit's column may be a key, which typing leaves out: rows are chosen before.
+        table = gate.select_rows(table)
+        if known is not None:
+            table = _typed(table, known)
+        has_types = known is not None or trust_domain
+        ordered = tuple(field.name for field in table.schema if has_types and _is_number(field.type))
         found = suggest_constraints(table, gate, ordered=ordered)
     for each in found:
         typer.echo(str(each))
     spent = shown_epsilon(gate.ledger.spent())
     error_console().print(
-        f"{counted(len(found), 'suggestion')}; spent epsilon {spent} at delta {delta:g}.", markup=False
+        f"{counted(len(found), 'suggestion')}; spent epsilon {spent} at delta {delta:g}, unit: {gate.unit.describe()}.",
+        markup=False,
     )
 
 
-def _typed(table: pa.Table, schema: Schema) -> pa.Table:
-    """The table with the types and domains of the schema; keys, whose values mean nothing, are left out."""
+def _settings(schema: Schema | None, *, epsilon: float, delta: float, seed: int | None) -> Settings:
+    """The budget, for the unit that the schema names: the noise and the rows kept of a unit follow from it.
+
+    Guarantees:
+        A schema's unit scales the noise as in a synthesis.  [test_suggest_protects_the_unit_of_the_schema]
+    """
+    unit = schema.unit if schema is not None else None
+    max_rows = schema.max_rows if schema is not None else None
+    return Settings(epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows, seed=seed)
+
+
+def _check_typed(table: pa.Table, schema: Schema) -> None:
+    """Refuse, before anything is spent, a schema that does not fit the columns of the table."""
     if schema.missing_domains:
         raise InputError(
             f"found no domain for {', '.join(schema.missing_domains)} in the schema; declare it, or leave --schema out"
         )
     check_columns(schema, table)
+
+
+def _typed(table: pa.Table, schema: Schema) -> pa.Table:
+    """The table with the types and domains of the schema; keys, whose values mean nothing, are left out."""
     codec = Codec(schema)
     typed = codec.decode(codec.encode(table))
     return typed.select(list(codec.attributes))

@@ -1,0 +1,80 @@
+"""`kamino suggest` protects the unit of the schema: noise and rows follow from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from typer.testing import CliRunner
+
+from kamino.cli import suggest as suggest_command
+from kamino.cli.app import app
+from kamino.engine.suggesting import suggest_constraints
+from kamino.privacy import Gate
+
+ATTRIBUTES = """\
+attributes:
+  who: {type: key}
+  city: {type: categorical, values: [Rome, Oslo, Bern]}
+  age: {type: integer, min: 0, max: 99}
+"""
+
+
+def private_table(rows: int = 300) -> pa.Table:
+    """Everyone has ten rows."""
+    rng = np.random.default_rng(3)
+    return pa.table(
+        {
+            "who": [f"p{i // 10}" for i in range(rows)],
+            "city": np.array(["Rome", "Oslo", "Bern"])[rng.integers(0, 3, rows)],
+            "age": np.arange(rows) % 100,
+        }
+    )
+
+
+@pytest.fixture
+def suggest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run the command with a schema; give what it printed, the table that was measured, and the gate."""
+
+    def run(unit: str) -> tuple[str, pa.Table, Gate]:
+        seen: list[Any] = []
+
+        def spy(table: pa.Table, gate: Gate, **options: Any) -> Any:
+            seen.extend((table, gate))
+            return suggest_constraints(table, gate, **options)
+
+        monkeypatch.setattr(suggest_command, "suggest_constraints", spy)
+        pa.csv.write_csv(private_table(), tmp_path / "t.csv")
+        (tmp_path / "s.yaml").write_text(ATTRIBUTES + unit)
+        ran = CliRunner().invoke(app, ["suggest", str(tmp_path / "t.csv"), "-s", str(tmp_path / "s.yaml")])
+        assert ran.exit_code == 0, ran.output
+        return ran.stderr, seen[0], seen[1]
+
+    return run
+
+
+@pytest.mark.parametrize("max_rows", [1, 3, 50])
+def test_suggest_protects_the_unit_of_the_schema(suggest: Any, max_rows: int) -> None:
+    _, _, alone = suggest("")
+    text, table, gate = suggest(f"unit: who\nmax_rows: {max_rows}\n")
+    assert gate.ledger.spent() <= 0.5
+    assert f"unit: all rows with one value of 'who', at most {max_rows} of them kept" in " ".join(text.split())
+    first, scaled = alone.ledger.entries[0], gate.ledger.entries[0]
+    assert scaled.sensitivity == pytest.approx(max_rows * first.sensitivity, rel=0.01)
+    assert scaled.sigma == pytest.approx(max_rows * first.sigma, rel=0.01)
+    assert table.num_rows == 30 * min(max_rows, 10)
+    # The rows are numbered by age within each hundred, so that a unit is ten ages in a row.
+    owners = Counter(age // 10 for age in table["age"].to_pylist())
+    assert set(owners.values()) == {3 * min(max_rows, 10)}
+
+
+def test_suggest_without_a_unit_protects_a_row(suggest: Any) -> None:
+    text, table, gate = suggest("")
+    assert "unit: one row." in text
+    assert table.num_rows == 300
+    assert gate.unit.max_rows == 1
