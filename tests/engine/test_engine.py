@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, discover_types
+from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, discover_types, set_delta_aside
 from kamino.model.protocol import Candidate, CodeMap
-from kamino.privacy import Budget, Gate, Neighbours
+from kamino.privacy import Budget, DeltaEvent, Gate, Neighbours
 from kamino.privacy.replay import assert_replay, remove_row, replace_row
 from kamino.schema import Categorical, Codec, Integer, Schema, draft_schema
 
@@ -194,3 +194,39 @@ def test_replay_passes_for_types(change: str) -> None:
     assert_replay(run, as_text(table), as_text(CHANGES[change](table)))
     odd = pa.concat_tables([as_text(table), pa.table({name: ["n/a"] for name in table.column_names})])
     assert_replay(run, as_text(table), odd)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_delta_of_discovery_does_not_follow_the_types(epsilon: float) -> None:
+    """Three columns that turn out to be text, or numbers: the same delta is spent, and the same mu² is left."""
+    rng = np.random.default_rng(1)
+    numbers = {name: rng.integers(0, 50, 20_000).astype(str) for name in "abc"}
+    words = {name: np.char.add("w", values) for name, values in numbers.items()}
+    left = []
+    for columns in (numbers, words, numbers | {"a": words["a"]}):
+        table = pa.table(columns)
+        gate = Gate(Budget(epsilon=epsilon, delta=1e-6))
+        share = set_delta_aside(gate, DiscoveryShare(mu_squared=0.004, delta=1e-7))
+        assert [entry.kind for entry in gate.ledger.entries] == ["aside"]
+        schema = discover_types(table, gate, mu_squared=0.001)
+        discover_domains(table, schema, gate, share)
+        left.append((gate.ledger.delta_left(), pytest.approx(gate.ledger.gaussian_left(), rel=1e-12)))
+    assert left[0] == left[1] == left[2]
+    assert left[0][0] == (9e-7 if epsilon == 1 else 1e-6)
+
+
+def test_a_text_table_is_charged_for_all_delta_before_anything_is_drawn() -> None:
+    from kamino.pipeline import Synthesizer
+    from kamino.pipeline.fitting import fit
+
+    rng = np.random.default_rng(1)
+    found = []
+    for prefix in ("", "w"):
+        table = pa.table({name: [f"{prefix}{i}" for i in rng.integers(0, 50, 3_000)] for name in "ab"})
+        made = Synthesizer(epsilon=1.0, seed=1)
+        gate = Gate(made.settings.budget)
+        fit(table, None, made.constraints, made.settings, gate, untyped=True)
+        events = [event for entry in gate.ledger.entries for event, _ in entry.events]
+        found.append(sum(event.delta for event in events if isinstance(event, DeltaEvent)))
+        assert gate.ledger.entries[0].kind == "aside"
+    assert found == [1e-7, 1e-7]

@@ -66,7 +66,7 @@ def _facts(certificate: dict[str, Any], output: Path | None, seconds: float | No
     spent = privacy["spent_epsilon"]
     facts = [
         ("privacy", Text(f"epsilon {shown_epsilon(spent[privacy['neighbours']])}, delta {privacy['delta']:g}, ")),
-        ("", Text(", ".join(f"{_RELATIONS[r]}: epsilon {shown_epsilon(e)}" for r, e in spent.items()))),
+        ("", Text(_both_relations(spent, privacy["neighbours"]))),
         ("domains", Text(_domains(certificate["domains"]) + _finding(certificate["finding_domains"]))),
         ("constraints", _constraints(certificate["constraints"])),
     ]
@@ -79,6 +79,12 @@ def _facts(certificate: dict[str, Any], output: Path | None, seconds: float | No
     took = f", {seconds:.1f} s" if seconds is not None else ""
     facts.append(("rows", Text(f"{certificate['rows']:,}{where}{took}")))
     return facts
+
+
+def _both_relations(spent: dict[str, float | None], own: str) -> str:
+    """What was spent, and the most that it can be under the other relation."""
+    said = (f"{_RELATIONS[r]}: epsilon {'' if r == own else 'at most '}{shown_epsilon(e)}" for r, e in spent.items())
+    return ", ".join(said)
 
 
 def _given(conditions: dict[str, list[Any]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,27 @@ OTHER = "other"
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoveryShare:
-    """What finding domains may spend: a part of mu² and a part of delta, split evenly among the attributes."""
+    """What finding domains may spend: a part of mu², split evenly among the attributes, and a part of delta, among the categorical ones.
+
+    With `set_aside`, the delta was paid for before: types that were found decide who takes from it, not what is spent.
+    """
 
     mu_squared: float
     delta: float
+    set_aside: bool = False
+
+
+SETTING_ASIDE = "delta of the categories to be found"
+
+
+def set_delta_aside(gate: Gate, share: DiscoveryShare) -> DiscoveryShare:
+    """Pay for all the delta of a share before anything is drawn, whatever types the columns turn out to have.
+
+    Guarantees:
+        The delta spent is the same for all types.  [test_delta_of_discovery_does_not_follow_the_types]
+    """
+    gate.ledger.set_aside(share.delta, what=SETTING_ASIDE)
+    return replace(share, set_aside=True)
 
 
 def discover_domains(table: pa.Table, schema: Schema, gate: Gate, share: DiscoveryShare) -> Schema:
@@ -37,8 +54,9 @@ def discover_domains(table: pa.Table, schema: Schema, gate: Gate, share: Discove
         The result depends on the table through the gate only.  [test_replay_passes_for_discovery]
     """
     missing = schema.missing_domains
+    num_categorical = sum(isinstance(schema[name], Categorical) for name in missing)
     for name in missing:
-        part = DiscoveryShare(mu_squared=share.mu_squared / len(missing), delta=share.delta / len(missing))
+        part = replace(share, mu_squared=share.mu_squared / len(missing), delta=share.delta / max(1, num_categorical))
         attribute = schema[name]
         if isinstance(attribute, Categorical):
             schema = _find_categories(table.column(name), name, schema, gate, part)
@@ -49,7 +67,11 @@ def discover_domains(table: pa.Table, schema: Schema, gate: Gate, share: Discove
 
 def _find_categories(column: pa.ChunkedArray, name: str, schema: Schema, gate: Gate, part: DiscoveryShare) -> Schema:
     found = gate.release_categories(
-        _texts(column), attribute=name, noise_multiplier=multiplier_for(part.mu_squared), delta=part.delta
+        _texts(column),
+        attribute=name,
+        noise_multiplier=multiplier_for(part.mu_squared),
+        delta=part.delta,
+        set_aside=part.set_aside,
     ).values
     if found and all(isinstance(value, int) for value in found):
         return schema.with_domain(name, values=list(found))

@@ -115,5 +115,5 @@ def _mu_squared(entries: list[dict[str, Any]]) -> float:
     return float(sum(e["count"] / e["noise_multiplier"] ** 2 for e in gaussian if e["noise_multiplier"]))
 
 
-_FINDING = ("categories", "bounds")
+_FINDING = ("categories", "bounds", "aside")
 _METHOD = ("backend", "sequence", "sampling", "weights")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kamino.constraints import Constraints
-from kamino.engine import DiscoveryShare, discover_domains, discover_types
+from kamino.engine import DiscoveryShare, discover_domains, discover_types, set_delta_aside
 from kamino.errors import ConstraintError, ConstraintErrors, InputError
 from kamino.pipeline.binding import bind_constraints, check_names, check_table, held_by_keys, schema_for
 from kamino.pipeline.fitted import Fitted
@@ -107,6 +107,7 @@ def _known_domains(
     find_types = schema is None and untyped
     if schema is None and untyped:
         progress(Stage.DOMAINS)
+        share = set_delta_aside(gate, share)
         schema = discover_types(table, gate, mu_squared=TYPES_PART * share.mu_squared)
         share = replace(share, mu_squared=(1 - TYPES_PART) * share.mu_squared)
     known = schema_for(table, schema, settings)

@@ -1,4 +1,4 @@
-"""How much noise a budget allows: within 0.1% below the budget, never above.
+"""How much noise a budget allows: what is calibrated costs within 0.1% below the budget, and never more.
 
 In a run of Gaussian releases the currency is mu²: a release with noise multiplier z costs 1 / z², the budget
 holds `gaussian_mu(budget) ** 2`, and shares add up.
@@ -53,6 +53,23 @@ def max_mu(budget: Budget, *, reserved_delta: float = 0.0) -> float:
 
     # The root finder stops within 1e-12 of the answer, on either side.
     return float((1 - 1e-10) / dp_accounting.get_sigma_gaussian(budget.epsilon, left))
+
+
+@lru_cache(maxsize=1024)
+def most_under_replace(budget: Budget) -> float:
+    """Return the most that Gaussian releases planned for add or remove cost under replace: mu is at most doubled.
+
+    Delta events only lower it, and prices of parts add up to less. (Both are computed, not proved: see the test.)
+
+    Guarantees:
+        No way to spend the budget costs more.  [test_no_path_costs_more_than_is_promised]
+    """
+    if not budget.is_private:
+        return math.inf
+    import dp_accounting  # slow to import: only when a price is asked
+
+    price = float(dp_accounting.get_epsilon_gaussian(1 / (2 * max_mu(budget)), budget.delta))
+    return price * (1 + _BELOW)
 
 
 def multiplier_for(share: float) -> float:

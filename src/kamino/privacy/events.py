@@ -38,6 +38,11 @@ class GaussianEvent:
                 raise PrivacyError(
                     f"a Gaussian event has noise multiplier {value}; expected a finite number, 0 or larger."
                 )
+        if self.replace_multiplier < self.noise_multiplier / 2 * (1 - 1e-9):
+            raise PrivacyError(
+                f"a Gaussian event has noise multiplier {self.noise_multiplier}, and {self.replace_multiplier} under "
+                "replace; expected at least half of the first, for to replace is to remove and to add."
+            )
 
     def multiplier(self, neighbours: Neighbours) -> float:
         """Return the noise multiplier under one relation."""

@@ -166,19 +166,31 @@ class Gate:
         )
 
     def release_categories(
-        self, values: Iterable[Any], *, attribute: str, noise_multiplier: float, delta: float
+        self,
+        values: Iterable[Any],
+        *,
+        attribute: str,
+        noise_multiplier: float,
+        delta: float,
+        set_aside: bool = False,
     ) -> categories.NoisyCategories:
         """Release the categories that enough rows have, sorted, each with its noisy count.
 
         `values` are strings or whole numbers: one a row (a list, a numpy or a pyarrow array), or a mapping to counts.
-        Anything else, such as null, is no category. It costs 1 / noise_multiplier² of mu² and `delta` of delta.
+        Anything else, such as null, is no category. It costs 1 / noise_multiplier² of mu² and `delta` of delta,
+        which is new, or with `set_aside` a part of what `ledger.set_aside` paid for.
 
         Guarantees:
             A category of one unit appears with probability at most `delta`. [test_rare_category_appears_at_most_delta]
             One with many rows appears. [test_frequent_category_appears]
         """
         return categories.release_categories(
-            self, values, attribute=attribute, noise_multiplier=noise_multiplier, delta=delta
+            self,
+            values,
+            attribute=attribute,
+            noise_multiplier=noise_multiplier,
+            delta=delta,
+            set_aside=set_aside,
         )
 
     def release_bounds(

@@ -8,6 +8,8 @@ A ledger holds public facts only: it may be printed, stored and published.
     >>> ledger.charge(Entry(kind="counts", what="ages", attributes=("age",), events=((event, 1),)))
     >>> round(ledger.spent(), 3), round(ledger.spent(Neighbours.REPLACE), 3)
     (0.686, 0.995)
+    >>> round(ledger.promised(Neighbours.REPLACE), 3)
+    2.125
     >>> round(ledger.gaussian_left(), 5)
     0.02825
 """
@@ -17,15 +19,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy.accountant import Tally, epsilon_of
 from kamino.privacy.budget import Budget, Neighbours
-from kamino.privacy.calibration import gaussian_mu, max_mu
-from kamino.privacy.events import Events
+from kamino.privacy.calibration import gaussian_mu, max_mu, most_under_replace
+from kamino.privacy.events import DeltaEvent, Event, Events, GaussianEvent
 from kamino.privacy.noise import NOT_PRIVATE
 from kamino.privacy.unit import PrivacyUnit
+
+# What is set aside is divided by the caller in floating point.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +52,16 @@ class Entry:
     shape: tuple[int, ...] = ()
     parameters: tuple[tuple[str, float], ...] = ()
     """What else the mechanism was told."""
+    from_aside: float = 0.0
+    """The part of delta that it takes from what was set aside, and so paid for, before."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sealed:
-    """The first entries of a run, priced by themselves: their epsilon under each relation, at a delta of their own."""
+    """The first entries of a run, priced by themselves: their epsilon under each relation, at a delta of their own.
+
+    Under the relation that the run is not planned for, the epsilon is the most that it can be (see `Ledger.promised`).
+    """
 
     epsilon: Mapping[Neighbours, float]
     delta: float
@@ -74,6 +84,8 @@ class Ledger:
         A charge over the budget raises and changes nothing.  [test_charge_over_budget_raises_and_draws_nothing]
         n events in one charge cost what n charges cost.  [test_charging_n_at_once_equals_n_charges]
         What it spent is never above epsilon.  [test_ledger_never_goes_over]
+        What it promises is never exceeded, under either relation.  [test_no_path_costs_more_than_is_promised]
+        What takes from the delta that was set aside costs no more delta.  [test_delta_is_set_aside_once]
         Parts that are sealed apart cost the sum of their prices.  [test_sealed_parts_add_up]
     """
 
@@ -85,6 +97,8 @@ class Ledger:
         self._entries: list[Entry] = []
         self._tallies = {relation: Tally() for relation in Neighbours}
         self._sealed: list[Sealed] = []
+        self._aside = 0.0
+        self._unbounded = False
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -98,14 +112,36 @@ class Ledger:
             for event, count in entry.events:
                 total = total.plus(event, count, relation)
             tallies[relation] = total
+        if entry.from_aside > self._aside * (1 + _ROUNDING):
+            raise BudgetError(
+                f"releasing {entry.what!r} would take {entry.from_aside:g} of the delta that was set aside, of which "
+                f"{self._aside:g} is left. Nothing was drawn. Set more aside first, or plan fewer releases."
+            )
         if self.budget.is_private and not _fits(tallies[self.budget.neighbours], self.open_budget):
             raise BudgetError(
                 f"releasing {entry.what!r} on {', '.join(entry.attributes) or 'no attribute'} would go over the "
                 f"budget of epsilon={self.budget.epsilon:g}, delta={self.budget.delta:g}; {self.spent():.6g} of "
                 "epsilon is spent. Nothing was drawn. Plan fewer releases, more noise, or a larger budget."
             )
+        if self.budget.is_private and not self._keeps_promise(tallies):
+            raise BudgetError(
+                f"releasing {entry.what!r} could cost more than the epsilon={self.promised(Neighbours.REPLACE):g} that "
+                "the run promises under replace. Nothing was drawn. Plan fewer or noisier sampled releases, or plan the "
+                "run for replace."
+            )
+        self._unbounded |= any(_is_unbounded(event, self.budget.neighbours) for event, _ in entry.events)
+        self._aside = max(0.0, self._aside - entry.from_aside)
         self._tallies = tallies
         self._entries.append(entry)
+
+    def set_aside(self, delta: float, *, what: str) -> None:
+        """Charge `delta` now, for releases that later take parts of it: what is spent then follows from no release.
+
+        How many releases will take from it may follow from releases. What none takes is spent all the same.
+        """
+        spent = delta if self.budget.is_private else 0.0
+        self.charge(Entry(kind="aside", what=what, attributes=(), events=((DeltaEvent(delta=spent), 1),)))
+        self._aside += delta
 
     def seal(self, *, delta_part: float = 0.1) -> None:
         """Price what was charged so far by itself, so that what follows may be planned from it in any way.
@@ -120,7 +156,7 @@ class Ledger:
             raise PrivacyError(f"a part is sealed with {delta_part} of delta; expected a number between 0 and 1.")
         used = self._tallies[self.budget.neighbours].delta
         delta = used + delta_part * (self.open_budget.delta - used)
-        prices = {r: epsilon_of(total, delta=delta, neighbours=r) for r, total in self._tallies.items()}
+        prices = {r: epsilon_of(self._most(self._tallies, r), delta=delta, neighbours=r) for r in Neighbours}
         if self.budget.is_private and prices[self.budget.neighbours] >= self.open_budget.epsilon:
             raise BudgetError(
                 f"what was released so far costs epsilon={prices[self.budget.neighbours]:.6g} by itself, which leaves "
@@ -153,10 +189,47 @@ class Ledger:
         return tuple(self._entries[self._sealed[-1].num_entries if self._sealed else 0 :])
 
     def spent(self, neighbours: Neighbours | None = None) -> float:
-        """Return the epsilon spent so far at the budget's delta, by default under the run's relation."""
+        """Return the epsilon of the releases so far at the budget's delta, by default under the run's relation.
+
+        Under the other relation it is the price of the releases that happened to be made, and no promise: see
+        `promised`.
+        """
         relation = neighbours or self.budget.neighbours
         sealed = sum(part.epsilon[relation] for part in self._sealed)
         return sealed + epsilon_of(self._tallies[relation], delta=self.open_budget.delta, neighbours=relation)
+
+    def promised(self, neighbours: Neighbours) -> float:
+        """Return the most that a run with this budget can cost under a relation, whichever releases it comes to.
+
+        Which releases a run makes follows from earlier ones, and so does what they cost under the relation that was not
+        asked for: the price of those that were made bounds nothing. Under the run's own relation this is the budget.
+        Under replace, a run that is planned for add or remove moves at most twice as far in every release, for a
+        replacement is a removal and an addition: mu is at most doubled. The ledger checks that sampled releases keep to
+        the same epsilon. Under add or remove, a run that is planned for replace costs no more than that: a row that
+        moves a sum not at all is a row to replace by. Only a query whose sensitivity is declared under replace alone
+        (see `Sensitivity`) promises nothing there; no run of Kamino has one.
+        """
+        if neighbours is self.budget.neighbours or not self.budget.is_private:
+            return self.budget.epsilon
+        if neighbours is Neighbours.REPLACE:
+            return most_under_replace(self.budget)
+        return math.inf if self._unbounded else self.budget.epsilon
+
+    def _keeps_promise(self, tallies: Mapping[Neighbours, Tally]) -> bool:
+        """Whether releases stay within what is promised under replace, if each moves as far as it may there."""
+        own = tallies[self.budget.neighbours]
+        if self.budget.neighbours is Neighbours.REPLACE or not (own.sampled or self._sealed):
+            return True  # Gaussian releases within mu cost at most what they do at twice mu
+        most = self._most(tallies, Neighbours.REPLACE)
+        price = epsilon_of(most, delta=self.open_budget.delta, neighbours=Neighbours.REPLACE)
+        sealed = sum(part.epsilon[Neighbours.REPLACE] for part in self._sealed)
+        return sealed + price <= self.promised(Neighbours.REPLACE)
+
+    def _most(self, tallies: Mapping[Neighbours, Tally], neighbours: Neighbours) -> Tally:
+        """A tally with all Gaussian releases as dear as they may be under a relation that the run is not planned for."""
+        if neighbours is self.budget.neighbours or neighbours is Neighbours.ADD_REMOVE:
+            return tallies[neighbours]
+        return replace(tallies[neighbours], gaussian=4 * tallies[self.budget.neighbours].gaussian)
 
     def gaussian_left(self) -> float:
         """Return how much mu² is left for Gaussian releases; inf if epsilon is inf.
@@ -193,10 +266,16 @@ class Ledger:
                 "text": self.unit.describe(),
             },
             "mark": self.mark,
-            "spent_epsilon": {relation.value: _finite(self.spent(relation)) for relation in Neighbours},
+            "spent_epsilon": {relation.value: _finite(self._stated(relation)) for relation in Neighbours},
             "sealed": [part.to_dict() for part in self._sealed],
             "entries": self.to_rows(),
         }
+
+    def _stated(self, neighbours: Neighbours) -> float:
+        """What a reader is told: what was spent, and under the other relation the most that it can be."""
+        if neighbours is self.budget.neighbours or not self._entries:
+            return self.spent(neighbours)
+        return self.promised(neighbours)
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON text."""
@@ -212,6 +291,13 @@ def _fits(total: Tally, budget: Budget) -> bool:
     if total.sampled:
         return epsilon_of(total, delta=budget.delta, neighbours=budget.neighbours) <= budget.epsilon
     return total.gaussian <= max_mu(budget, reserved_delta=total.delta) ** 2
+
+
+def _is_unbounded(event: Event, neighbours: Neighbours) -> bool:
+    """Whether an event may cost more under add or remove than under replace, for which it was planned."""
+    if neighbours is Neighbours.ADD_REMOVE or not isinstance(event, GaussianEvent):
+        return False
+    return event.noise_multiplier < event.replace_multiplier * (1 - _ROUNDING)
 
 
 def _finite(value: float) -> float | None:
@@ -231,5 +317,6 @@ def _row(number: int, entry: Entry) -> dict[str, object]:
         "grid": entry.grid,
         "shape": list(entry.shape),
         "parameters": {name: _finite(value) for name, value in entry.parameters},
+        "from_aside": entry.from_aside,
         "events": events,
     }

@@ -30,7 +30,7 @@ import numpy as np
 
 from kamino.errors import PrivacyError
 from kamino.privacy.discrete_gaussian import scale_for, threshold_for
-from kamino.privacy.events import DeltaEvent
+from kamino.privacy.events import DeltaEvent, Events
 from kamino.privacy.ledger import Entry
 from kamino.privacy.sensitivity import Sensitivity
 
@@ -50,7 +50,13 @@ class NoisyCategories:
 
 
 def release_categories(
-    gate: Gate, values: Iterable[Any], *, attribute: str, noise_multiplier: float, delta: float
+    gate: Gate,
+    values: Iterable[Any],
+    *,
+    attribute: str,
+    noise_multiplier: float,
+    delta: float,
+    set_aside: bool = False,
 ) -> NoisyCategories:
     """Publish the categories that enough rows have; see `Gate.release_categories`."""
     if not 0 < delta < 1:
@@ -62,11 +68,14 @@ def release_categories(
     deviation = gate.deviation(noise_multiplier, unit)
     scale = scale_for(deviation) if deviation else 0.0
     threshold = _threshold(scale, delta, gate.unit.max_rows) if deviation else 1
+    noise: Events = ((unit.event(deviation), 1),)
+    rare: Events = ((DeltaEvent(delta=delta if deviation else 0.0), 1),)
     entry = Entry(
         kind="categories",
         what="set of categories",
         attributes=(attribute,),
-        events=((unit.event(deviation), 1), (DeltaEvent(delta=delta if deviation else 0.0), 1)),
+        events=noise if set_aside else (*noise, *rare),
+        from_aside=delta if set_aside else 0.0,
         sigma=scale,
         sensitivity=unit.under(gate.budget.neighbours),
         parameters=(("delta", delta), ("threshold", threshold)),
