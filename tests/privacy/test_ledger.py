@@ -316,7 +316,7 @@ def test_sampled_releases_that_break_the_promise_are_refused(monkeypatch):
     monkeypatch.setattr(Ledger, "promised", lambda self, relation: 0.1)
     ledger = Ledger(ONE)
     step = PoissonGaussianEvent(noise_multiplier=2.0, sampling_rate=0.01)
-    with pytest.raises(BudgetError, match="promises under replace. Nothing was drawn"):
+    with pytest.raises(BudgetError, match=r"promises under replace\. Nothing was drawn"):
         ledger.charge(entry((step, 900)))
     assert ledger.entries == ()
 

@@ -21,7 +21,7 @@ OTHER = "other"
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoveryShare:
-    """What finding domains may spend: a part of mu², split evenly among the attributes, and a part of delta, among the categorical ones.
+    """What finding domains may spend: a part of mu² and a part of delta, split evenly among those that need them.
 
     With `set_aside`, the delta was paid for before: types that were found decide who takes from it, not what is spent.
     """

@@ -126,8 +126,8 @@ class Ledger:
         if self.budget.is_private and not self._keeps_promise(tallies):
             raise BudgetError(
                 f"releasing {entry.what!r} could cost more than the epsilon={self.promised(Neighbours.REPLACE):g} that "
-                "the run promises under replace. Nothing was drawn. Plan fewer or noisier sampled releases, or plan the "
-                "run for replace."
+                "the run promises under replace. Nothing was drawn. Plan fewer or noisier sampled releases, or plan "
+                "the run for replace."
             )
         self._unbounded |= any(_is_unbounded(event, self.budget.neighbours) for event, _ in entry.events)
         self._aside = max(0.0, self._aside - entry.from_aside)
@@ -226,7 +226,7 @@ class Ledger:
         return sealed + price <= self.promised(Neighbours.REPLACE)
 
     def _most(self, tallies: Mapping[Neighbours, Tally], neighbours: Neighbours) -> Tally:
-        """A tally with all Gaussian releases as dear as they may be under a relation that the run is not planned for."""
+        """A tally with all Gaussian releases as dear as they may be under a relation the run is not planned for."""
         if neighbours is self.budget.neighbours or neighbours is Neighbours.ADD_REMOVE:
             return tallies[neighbours]
         return replace(tallies[neighbours], gaussian=4 * tallies[self.budget.neighbours].gaussian)
