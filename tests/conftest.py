@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
-from kamino.privacy.replay import add_row, assert_replay, remove_row, replace_row
+from kamino.privacy.noise_checks import noise_problems
+from kamino.privacy.replay import add_row, record, remove_row, replace_row
+from kamino.privacy.strangers import strangers
 
 Replays = Callable[..., None]
+STRANGERS = ("empty", "all null", "ten times as long", "one value", "rearranged", "odd cells")
 
 
 def _neighbours(table: pa.Table, relation: Neighbours) -> Iterator[pa.Table]:
@@ -28,11 +32,19 @@ def _neighbours(table: pa.Table, relation: Neighbours) -> Iterator[pa.Table]:
     yield add_row(table, ordinary[0])
 
 
+def _without_units(table: pa.Table, unit: PrivacyUnit) -> Iterator[pa.Table]:
+    """Tables without the unit of the first row, and without that of the last."""
+    owners = table.column(unit.column)
+    for owner in (owners[0], owners[-1]):
+        yield table.filter(pa.compute.not_equal(owners, owner))
+
+
 @pytest.fixture
 def replays() -> Replays:
-    """Assert that a run tells nothing of the table but through its releases, on several neighbours.
+    """Assert that a run tells nothing of the table but through its releases, on neighbours and on strangers.
 
-    `replays(run, table)` with `run(table, gate)`; `extra` adds neighbours, `relations` limits the relations.
+    `replays(run, table)` with `run(table, gate)`; `extra` adds neighbours, `relations` limits the relations, `others` the strangers. A run on a
+    unit is given the column's table, of which the unit of the first row is removed. The noise is looked at as well.
     """
 
     def check(
@@ -43,10 +55,17 @@ def replays() -> Replays:
         relations: tuple[Neighbours, ...] = tuple(Neighbours),
         epsilon: float = 1.0,
         unit: PrivacyUnit | None = None,
+        others: Container[str] = STRANGERS,
     ) -> None:
         for relation in relations:
             budget = Budget(epsilon=epsilon, delta=1e-6, neighbours=relation)
-            for neighbour in (*_neighbours(table, relation), *extra):
-                assert_replay(run, table, neighbour, budget=budget, unit=unit)
+            recording = record(run, table, budget=budget, unit=unit)
+            assert noise_problems(recording.records) == ()
+            near = _neighbours(table, relation) if unit is None else _without_units(table, unit)
+            for neighbour in (*near, *extra):
+                recording.assert_plays(neighbour)
+            if relation is relations[0]:
+                for name, other in strangers(table).items():
+                    assert name not in others or recording.play(other, neighbour=False).problems == (), name
 
     return check

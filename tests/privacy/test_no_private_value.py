@@ -107,7 +107,7 @@ def test_no_private_value_in_any_repr():
     opened = Gate(ONE, noise=SeededNoise(0), tape=recorder)
     opened.release_counts(numbers() - numbers() + NUMBER, what="c", attributes=("x",), noise_multiplier=9.0)
     opened.release_categories([TEXT], attribute="who", noise_multiplier=9.0, delta=1e-7)
-    things = [opened, opened.ledger, recorder, Replayer(recorder), opened.noise, opened.unit]
+    things = [opened, opened.ledger, recorder, Replayer(recorder.records), opened.noise, opened.unit]
     shown = [repr(thing) for thing in things] + [str(thing) for thing in things]
     shown += [repr(opened.ledger.entries), opened.ledger.to_json(), repr(opened.ledger.to_rows())]
     assert not marked("\n".join(shown))
