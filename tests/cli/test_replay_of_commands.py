@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 from kamino.cli import suggest as suggest_command
+from kamino.cli import synth as synth_command
 from kamino.cli.app import app
 from kamino.pipeline import synthesizer as synthesizer_module
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
-from kamino.privacy.replay import assert_replay
+from kamino.privacy.replay import assert_replay, record, remove_row
 
 SCHEMA = """\
 attributes:
@@ -27,6 +29,7 @@ attributes:
   age: {type: integer, min: 15, max: 90, nullable: true}
   pay: {type: real, min: 0, max: 100, decimals: 1, nullable: true}
 """
+WITH_UNIT = f"unit: who\nmax_rows: 3\n{SCHEMA}  who: {{type: key}}\n"
 RULES = "city -> zone\nsoft: not (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)\n"
 
 
@@ -71,18 +74,22 @@ WRITERS: dict[str, tuple[Callable[[pa.Table, Path], None], str, list[str]]] = {
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Run a command on a file of the table with the gate of the replay; give all that it leaves behind."""
 
-    def run(table: pa.Table, gate: Gate, kind: str, arguments: list[str], rules: str = RULES) -> Any:
+    def run(
+        table: pa.Table, gate: Gate, kind: str, arguments: list[str], rules: str = RULES, schema: str = SCHEMA
+    ) -> Any:
         folder = tmp_path / "run"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         monkeypatch.chdir(folder)
         write, name, options = WRITERS[kind]
         write(table, folder / name)
-        (folder / "schema.yaml").write_text(SCHEMA)
+        (folder / "schema.yaml").write_text(schema)
         (folder / "rules.dc").write_text(rules)
         given = {path.name for path in folder.iterdir()}
         monkeypatch.setattr(synthesizer_module, "open_gate", lambda settings: gate)
         monkeypatch.setattr(suggest_command, "open_gate", lambda settings: gate)
+        # The clock stands still: whatever else is told as a number of seconds is compared as it is.
+        monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
         source = f"duckdb:///{folder / name}" if kind == "duckdb" else name
         result = CliRunner().invoke(app, [arguments[0], source, *options, *arguments[1:]])
         left = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name not in given}
@@ -175,11 +182,8 @@ ODD_SCHEMA = (
 
 @pytest.mark.parametrize("schema", [[], ["-s", "schema.yaml"]], ids=["found", "declared"])
 @pytest.mark.parametrize("kind", ["parquet", "duckdb"])
-def test_replay_passes_for_odd_cells_of_typed_files(
-    command: Any, monkeypatch: pytest.MonkeyPatch, kind: str, schema: list[str]
-) -> None:
+def test_replay_passes_for_odd_cells_of_typed_files(command: Any, kind: str, schema: list[str]) -> None:
     """A cell at the edge of its type, or that its type cannot hold, changes neither a type nor a message."""
-    monkeypatch.setattr("tests.cli.test_replay_of_commands.SCHEMA", ODD_SCHEMA)
     plain = private_table()
     days = np.arange(plain.num_rows) * 50
     more = {
@@ -196,7 +200,7 @@ def test_replay_passes_for_odd_cells_of_typed_files(
 
     def run(private: pa.Table, gate: Gate) -> Any:
         arguments = ["synth", "-o", "out.csv", "-c", "rules.dc", "--seed", "3", "-n", "20", *schema]
-        ends.append(command(private, gate, kind, [*arguments, "--unit", "who", "--max-rows", "3"], rules))
+        ends.append(command(private, gate, kind, [*arguments, "--unit", "who", "--max-rows", "3"], rules, ODD_SCHEMA))
         return ends[-1]
 
     budget = Budget(epsilon=1.0, delta=1e-6)
@@ -211,3 +215,43 @@ def test_replay_passes_for_the_suggest_command(replays: Any, command: Any, schem
         return command(table, gate, "csv", ["suggest", *schema, "--seed", "1"])
 
     replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
+
+
+def test_replay_passes_for_the_suggest_command_with_a_unit(replays: Any, command: Any) -> None:
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return command(table, gate, "csv", ["suggest", "-s", "schema.yaml", "--seed", "1"], schema=WITH_UNIT)
+
+    table = private_table(60)
+    owned = table.append_column("who", pa.array([f"p{place // 4}" for place in range(60)]))
+    unit = PrivacyUnit(column="who", max_rows=3)
+    replays(run, owned, relations=(Neighbours.ADD_REMOVE,), unit=unit)
+
+
+def test_a_true_count_told_as_seconds_is_caught(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    read, show = synthesizer_module.read_table, synth_command.print_run
+
+    def spy(*given: Any, **options: Any) -> pa.Table:
+        table = read(*given, **options)
+        counts.append(table.num_rows)
+        return table
+
+    def tell(*given: Any, **options: Any) -> None:
+        show(*given, **options)
+        print(f"took {counts[0] / 100:.1f} s")
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        counts.clear()
+        return command(table, gate, "csv", [*SYNTH, "-s", "schema.yaml"], "city -> zone")
+
+    table = private_table()
+    clean = record(run, table)
+    assert clean.play(table.slice(0, 0), neighbour=False).problems == ()
+    monkeypatch.setattr(synthesizer_module, "read_table", spy)
+    monkeypatch.setattr(synth_command, "print_run", tell)
+    planted = record(run, table)
+    assert "took 2.0 s" in planted.output[1]
+    assert planted.play(remove_row(table, 0)).problems == ()
+    assert planted.play(pa.concat_tables([table] * 10), neighbour=False).problems == (
+        "the output differs: <output>[1]: not equal",
+    )
