@@ -43,8 +43,8 @@ def _without_units(table: pa.Table, unit: PrivacyUnit) -> Iterator[pa.Table]:
 def replays() -> Replays:
     """Assert that a run tells nothing of the table but through its releases, on neighbours and on strangers.
 
-    `replays(run, table)` with `run(table, gate)`; `extra` adds neighbours, `relations` limits the relations, `others` the strangers. A run on a
-    unit is given the column's table, of which the unit of the first row is removed. The noise is looked at as well.
+    `replays(run, table)` with `run(table, gate)`; `extra` adds neighbours, `relations` limits the relations, `others`
+    the strangers. With a `unit`, neighbours lack the unit of a row. The noise is looked at as well.
     """
 
     def check(

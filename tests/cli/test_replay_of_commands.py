@@ -21,6 +21,7 @@ from kamino.cli.app import app
 from kamino.pipeline import synthesizer as synthesizer_module
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.privacy.replay import assert_replay, record, remove_row
+from kamino.privacy.strangers import with_invalid_text
 
 SCHEMA = """\
 attributes:
@@ -225,6 +226,16 @@ def test_replay_passes_for_the_suggest_command_with_a_unit(replays: Any, command
     owned = table.append_column("who", pa.array([f"p{place // 4}" for place in range(60)]))
     unit = PrivacyUnit(column="who", max_rows=3)
     replays(run, owned, relations=(Neighbours.ADD_REMOVE,), unit=unit)
+
+
+def test_replay_passes_for_text_that_is_no_text(command: Any) -> None:
+    """A typed file can hold bytes that are no UTF-8 where text is declared: such a cell is null."""
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return command(table, gate, "parquet", [*SYNTH, "-s", "schema.yaml"], "city -> zone")
+
+    table = private_table()
+    record(run, table).assert_plays(with_invalid_text(table))
 
 
 def test_a_true_count_told_as_seconds_is_caught(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:

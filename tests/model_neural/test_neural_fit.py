@@ -29,7 +29,8 @@ from kamino.model.neural.search import Ranges
 from kamino.model.neural.settings import NeuralSettings
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise, epsilon
-from kamino.privacy.replay import replay
+from kamino.privacy.noise_checks import noise_problems
+from kamino.privacy.replay import record, replay
 from kamino.schema import CodedTable
 
 NAMES = tuple(attribute.name for attribute in ATTRIBUTES)
@@ -174,11 +175,19 @@ def test_small_networks_are_not_counted(counted: int) -> None:
     ]
 
 
+# No row, ten times as many, and the same value in every row.
+STRANGERS = (lambda codes: codes[:0], lambda codes: np.tile(codes, 10), lambda codes: codes * 0)
+
+
 @pytest.mark.parametrize("place", [0, pytest.param(30, marks=pytest.mark.slow)])
 def test_replay_passes_for_the_neural_backend(place: int) -> None:
     table = make_table(61)
-    report = replay(_run, table, _changed(table, lambda codes: np.delete(codes, place)), budget=BUDGET)
+    recording = record(_run, table, budget=BUDGET)
+    report = recording.play(_changed(table, lambda codes: np.delete(codes, place)))
     assert report.problems == ()
+    assert noise_problems(recording.records) == ()
+    for change in STRANGERS if place else STRANGERS[:1]:
+        assert recording.play(_changed(table, change), neighbour=False).problems == ()
     # The row count, four histograms, and two descents of coins and 6 steps.
     assert report.num_releases == 5 + 2 * 7
 

@@ -13,7 +13,8 @@ from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy import Budget, Gate, Neighbours, PoissonGaussianEvent, PrivacyUnit, SeededNoise, epsilon
 from kamino.privacy.mechanisms.gradients import DescentPlan, clipped_sum, run_descent
 from kamino.privacy.mechanisms.poisson import Draws, sample_rows, sample_rows_by_value
-from kamino.privacy.replay import Recorder, replay
+from kamino.privacy.noise_checks import noise_problems
+from kamino.privacy.replay import Recorder, record, replay
 
 pytest.importorskip("jax", reason="the neural extra is not installed")
 
@@ -217,6 +218,34 @@ def test_replay_passes_for_a_descent() -> None:
     assert replay(run, without_row(rows, 50), rows, budget=BUDGET).problems == ()
     other = Budget(epsilon=20.0, delta=1e-6, neighbours=Neighbours.REPLACE)
     assert replay(run, rows, with_other_row(rows, 4), budget=other).problems == ()
+
+
+def test_replay_of_a_descent_passes_for_rows_of_any_kind() -> None:
+    """No rows, ten times as many, and rows of infinities, NaN and huge numbers: the releases alone decide."""
+    rows = make_rows()
+    recording = record(run, rows, budget=BUDGET)
+    odd = np.array([np.inf, -np.inf, np.nan, 3e38, 1e-45, 0.0] * 20, np.float32)
+    others = [without_last(tuple(each[:1] for each in rows)), tuple(np.concatenate([each] * 10) for each in rows)]
+    others.append((np.column_stack([odd] * 3), odd))
+    for other in others:
+        assert recording.play(other, neighbour=False).problems == ()
+
+
+def test_constant_coins_are_seen_in_the_noise_of_a_descent() -> None:
+    def twice(rows: Any, gate: Gate) -> None:
+        for _ in range(2):
+            gate.release_descent(rows, Line(size=20), replace(PLAN, num_parameters=20, steps=3))
+
+    class ConstantCoins(SeededNoise):
+        def coins(self) -> bytes:
+            return b"7" * 32
+
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(40, 20)).astype(np.float32), rng.normal(size=40).astype(np.float32)
+    assert noise_problems(record(twice, rows, budget=BUDGET).records) == ()
+    planted = noise_problems(record(twice, rows, budget=BUDGET, noise=ConstantCoins(1)).records)
+    assert planted[0] == "releases 1 and 5 have the same coins"
+    assert "releases 2 and 6 have noise that goes together" in planted
 
 
 def test_replay_sees_a_row_that_moves_too_far() -> None:
