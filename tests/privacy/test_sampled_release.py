@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -246,6 +247,43 @@ def test_constant_coins_are_seen_in_the_noise_of_a_descent() -> None:
     planted = noise_problems(record(twice, rows, budget=BUDGET, noise=ConstantCoins(1)).records)
     assert planted[0] == "releases 1 and 5 have the same coins"
     assert "releases 2 and 6 have noise that goes together" in planted
+
+
+@dataclass(frozen=True)
+class Curve(Line):
+    """A loss with a softmax over a hidden layer, whose sums a compiler may order as it likes."""
+
+    def loss(self, parameters: Any, row: Any) -> Any:
+        import jax
+        import jax.numpy as jnp
+
+        hidden = jnp.tanh(row[0] @ parameters[:60].reshape(6, 10))
+        return -jax.nn.log_softmax(hidden @ parameters[60:].reshape(10, 40))[row[1]]
+
+
+def test_no_row_moves_the_part_of_another() -> None:
+    """The part of one row, alone and with others, in tables and samples of many sizes, is the same to the last bit."""
+    import jax
+
+    from kamino.privacy.mechanisms.gradients import _blocks, _on_device, _sum_of_blocks
+
+    rng = np.random.default_rng(2)
+    plan = replace(PLAN, num_parameters=460, clip_norm=8.0)
+    descent = Curve(size=460)
+    rows = (rng.normal(size=(150, 6)).astype(np.float32), rng.integers(0, 40, 150).astype(np.int32))
+    total_of = jax.jit(partial(_sum_of_blocks, descent, plan))
+    point = rng.normal(size=460).astype(np.float32)
+
+    def total(sample: Any, length: int = 150) -> np.ndarray:
+        blocks = tuple(each[0] for each in _blocks([np.asarray(sample)], plan))
+        arrays, _ = _on_device(tuple(each[:length] for each in rows))
+        return np.asarray(total_of(point, arrays, blocks), np.int64)
+
+    alone = [total([place]) for place in range(90)]
+    for size in (2, 9, 25, 39, 40, 41, 48, 56, 64, 79, 88):
+        sample = np.sort(rng.choice(90, size, replace=False))
+        whole = total(sample, length=150 if size % 2 else 149)
+        assert np.array_equal(whole, np.sum([alone[place] for place in sample], axis=0))
 
 
 def test_replay_sees_a_row_that_moves_too_far() -> None:

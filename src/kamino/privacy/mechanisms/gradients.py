@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 # Steps that run in one compiled loop.
 _CHUNK = 128
-# Padded sizes of samples, so that few programs are compiled.
 _PADDING = 8
+# So many blocks are made room for; a sample that needs more, which none does in practice, has another program.
+_BLOCKS = 2
 _MOST_BITS = 20
 Rows = tuple[NDArray[Any], ...]
 Samples = Sequence[NDArray[np.int64]]
@@ -92,6 +93,12 @@ class DescentPlan:
         """The step of the grid."""
         return self.clip_norm * math.ldexp(1.0, -self.bits)
 
+    @property
+    def block_rows(self) -> int:
+        """Rows whose gradients are taken at a time: nearly always all of a sample."""
+        usual = self.batch_size + 3.5 * math.sqrt(self.batch_size)
+        return math.ceil(usual / _PADDING) * _PADDING
+
 
 def release_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPlan) -> Any:
     """Charge all steps, then run them; see `Gate.release_descent`."""
@@ -137,10 +144,10 @@ def run_descent(
             chosen = sample_rows(draws, steps, num_rows, plan.sampling_rate, plan.batch_size)
         else:
             chosen = [samples[min(step, plan.steps - 1)] for step in steps]
-        index, present = _padded(chosen, plan)
+        index, count = _blocks(chosen, plan)
         noise = _noise(draws, steps, plan, noisy=noisy)
         active = np.arange(first, first + chunk) < plan.steps
-        state = loop(state, arrays, (index, present, noise, active))
+        state = loop(state, arrays, (index, count, noise, active))
     return state
 
 
@@ -164,15 +171,36 @@ def clipped_sum(descent: Descent, plan: DescentPlan, parameters: Any, rows: Any,
     return jnp.sum(steps, axis=0)
 
 
+def _sum_of_blocks(descent: Descent, plan: DescentPlan, parameters: Any, rows: Any, blocks: Any) -> Any:
+    """Return the sum over a sample, in blocks of one size that one and the same loop takes in turn.
+
+    A compiler may round a row's gradient otherwise in a program for other sizes. So no size follows from the sample:
+    whoever else is in it, a row adds the same.
+
+    Guarantees:
+        Another row in the sample moves no row's part.  [test_no_row_moves_the_part_of_another]
+    """
+    import jax
+    import jax.numpy as jnp
+
+    index, count = blocks
+
+    def add(block: Any, total: Any) -> Any:
+        places = index[block]
+        chosen = jax.tree.map(lambda each: each[places], rows)
+        return total + clipped_sum(descent, plan, parameters, chosen, places >= 0)
+
+    return jax.lax.fori_loop(0, count, add, jnp.zeros(plan.num_parameters, jnp.int32))
+
+
 def _loop(descent: Descent, plan: DescentPlan, state: Any, rows: Any, inputs: Any) -> Any:
     """Run a chunk of steps."""
     import jax
     import jax.numpy as jnp
 
     def step(current: Any, given: Any) -> tuple[Any, None]:
-        index, present, noise, active = given
-        sampled = jax.tree.map(lambda each: each[index], rows)
-        total = clipped_sum(descent, plan, descent.parameters(current), sampled, present)
+        index, count, noise, active = given
+        total = _sum_of_blocks(descent, plan, descent.parameters(current), rows, (index, count))
         following = descent.advance(current, _value(total + noise, plan))
         return jax.tree.map(lambda new, old: jnp.where(active, new, old), following, current), None
 
@@ -195,19 +223,15 @@ def _recorded_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPla
 
     draws = Draws(coins)
     arrays, _ = _on_device(rows)
-    total_of = jax.jit(
-        lambda point, own, index, present: clipped_sum(
-            descent, plan, point, jax.tree.map(lambda each: each[index], own), present
-        )
-    )
+    total_of = jax.jit(partial(_sum_of_blocks, descent, plan))
     advance = jax.jit(lambda current, steps: descent.advance(current, _value(steps, plan)))
     state = descent.start()
     entry = _entry(gate, plan, (), kind="gradient step")
     for number, sample in enumerate(sample_rows_by_value(draws, plan.steps, rows, plan.sampling_rate)):
-        index, present = (each[0] for each in _padded([sample], plan))
+        blocks = tuple(each[0] for each in _blocks([sample], plan))
         noise = _noise(draws, range(number, number + 1), plan, noisy=gate.budget.is_private)[0]
         truth: Callable[[], NDArray[np.int64]] = partial(
-            _as_int64, total_of, descent.parameters(state), arrays, index, present
+            _as_int64, total_of, descent.parameters(state), arrays, blocks
         )
         released = gate.play(entry, truth=truth, answer=partial(np.add, noise.astype(np.int64)))
         state = advance(state, released.astype(np.int32))
@@ -247,15 +271,14 @@ def _on_device(rows: Rows) -> tuple[Any, int]:
     ), num_rows
 
 
-def _padded(samples: Sequence[NDArray[np.int64]], plan: DescentPlan) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return samples as rows of one array, so wide that nearly all chunks of a descent have the same width."""
-    usual = plan.batch_size + 3.5 * math.sqrt(plan.batch_size)
-    most = max(usual, *(len(each) for each in samples))
-    width = math.ceil(most / _PADDING) * _PADDING
-    index = np.full((len(samples), width), -1, dtype=np.int32)
+def _blocks(samples: Samples, plan: DescentPlan) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the places of each sample in blocks of one size, and how many blocks it fills; -1 is no row."""
+    width = plan.block_rows
+    counts = np.array([math.ceil(len(each) / width) for each in samples], dtype=np.int32)
+    index = np.full((len(samples), max(_BLOCKS, counts.max()), width), -1, dtype=np.int32)
     for place, each in enumerate(samples):
-        index[place, : len(each)] = each
-    return index, index >= 0
+        index[place].ravel()[: len(each)] = each
+    return index, counts
 
 
 def _noise(draws: Draws, steps: range, plan: DescentPlan, *, noisy: bool) -> NDArray[np.int32]:
