@@ -58,7 +58,8 @@ def fit(
 
     Guarantees:
         What is returned depends on the table through the gate only.  [test_replay_passes_for_synth]
-        The ledger's total is within 0.1% below the budget.  [test_budget_is_spent_and_not_overspent]
+        The ledger's total is within 0.1% below the budget, but for the neural backend, whose search may stop lower, and
+        never above.  [test_budget_is_spent_and_not_overspent]
     """
     check_table(table)
     check_names(constraints, table.column_names if schema is None else list(schema))

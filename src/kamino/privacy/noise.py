@@ -1,7 +1,8 @@
 """Where noise comes from: the operating system, unless a test says otherwise.
 
 Noise on counts is the discrete Gaussian: P(k) proportional to exp(-k²/(2 sigma²)) over all integers k
-(Canonne, Kamath, Steinke 2020), drawn exactly by OpenDP, with no floating point on the way.
+(Canonne, Kamath, Steinke 2020), drawn exactly by OpenDP, with no floating point on the way. Gradients and sampled
+matrices have noise of another kind (see `kamino.privacy.mechanisms.gradients`).
 
     >>> SecureNoise().discrete_gaussian(3.0, (2, 5)).shape
     (2, 5)

@@ -7,8 +7,9 @@ grid, so the released sum is what rounding the sum plus the unrounded noise woul
 and free post-processing. What is computed from it (the optimizer's step, the next parameters) is free as well.
 
 The normal numbers are double precision Box-Muller values of 64-bit uniforms, not exact draws as those of counts are:
-exact ones take 13 microseconds each, and a run needs a hundred million. The bits are SHAKE-256 of 32 bytes from the
-operating system (of the seed, in a test).
+exact ones take 13 microseconds each, and a run needs a hundred million. Rounded to the grid, they show no low bits, but
+how far their probabilities are from the ideal ones is not proved (see docs/privacy.md). The bits are SHAKE-256 of 32
+bytes from the operating system (of the seed, in a test).
 """
 
 from __future__ import annotations
@@ -230,9 +231,7 @@ def _recorded_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPla
     for number, sample in enumerate(sample_rows_by_value(draws, plan.steps, rows, plan.sampling_rate)):
         blocks = tuple(each[0] for each in _blocks([sample], plan))
         noise = _noise(draws, range(number, number + 1), plan, noisy=gate.budget.is_private)[0]
-        truth: Callable[[], NDArray[np.int64]] = partial(
-            _as_int64, total_of, descent.parameters(state), arrays, blocks
-        )
+        truth: Callable[[], NDArray[np.int64]] = partial(_as_int64, total_of, descent.parameters(state), arrays, blocks)
         released = gate.play(entry, truth=truth, answer=partial(np.add, noise.astype(np.int64)))
         state = advance(state, released.astype(np.int32))
     return state
