@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from kamino.cli.app import app
 from kamino.cli.outputs import refuse_overwriting, refuse_unwritable, refuse_unwritable_table
 from kamino.errors import InputError
+from kamino.io.atomic import atomic_file
 from kamino.pipeline import Synthesizer
 
 SCHEMA = "attributes:\n  a: {type: categorical, values: [x, y]}\n  b: {type: categorical, values: [u, v]}\n"
@@ -98,3 +99,38 @@ def test_a_place_that_can_be_written_is_left_as_it_was(folder: Path) -> None:
     refuse_unwritable(Path("m2.kamino"))
     refuse_unwritable_table(Path("o.parquet"))
     assert sorted(folder.iterdir()) == before
+
+
+def test_what_is_no_regular_file_is_refused(folder: Path) -> None:
+    """A device, a pipe or a directory is left as it is, by itself and behind a link, for every output."""
+    os.mkfifo("pipe.csv")
+    (folder / "dir.csv").mkdir()
+    os.symlink("/dev/null", "null.csv")
+    os.symlink("null.csv", "twice.csv")
+    os.symlink("/dev/stdout", "out.csv")
+    os.symlink("pipe.csv", "piped.csv")
+    os.symlink("/dev/null", "z.csv.certificate.json")
+    os.symlink("loop.csv", "loop.csv")
+    before = {path.name: path.lstat().st_mode for path in folder.iterdir()}
+    found = {
+        "pipe.csv": "found a pipe",
+        "dir.csv": "found a directory",
+        "null.csv": "found a device",
+        "twice.csv": "found a device",
+        "out.csv": "found an open file of a process",
+        "piped.csv": "found a pipe",
+        "z.csv": "z.csv.certificate.json: found a device",
+        "loop.csv": "Too many levels of symbolic links",
+    }
+    for name, message in found.items():
+        for command in ((*SYNTH, "-o", name), ("sample", "m.kamino", "-o", name)):
+            ran = CliRunner().invoke(app, command)
+            assert isinstance(ran.exception, InputError), (name, ran.output)
+            assert message in str(ran.exception)
+            assert len(str(ran.exception).splitlines()) == 1
+        if name not in ("z.csv", "dir.csv"):
+            for command in ((*SYNTH, "-o", "o.csv", "--save-model", name), ("init", "t.csv", "-o", name)):
+                assert message in str(CliRunner().invoke(app, command).exception)
+            with pytest.raises(InputError, match=message), atomic_file(Path(name)):
+                pass
+    assert {path.name: path.lstat().st_mode for path in folder.iterdir()} == before

@@ -11,7 +11,6 @@ from tests.cli.test_check_command import kamino
 from kamino.constraints import Constraints, count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.io import read_table, write_table
-from kamino.pipeline.stages import silent
 from kamino.schema import draft_schema
 
 MARKER = "MARKER-4471"
@@ -106,7 +105,6 @@ def test_bad_input_is_one_clear_line(folder: Path, case: str) -> None:
 def test_full_disk_leaves_no_partial_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    from kamino.cli.synth import make
     from kamino.errors import InputError
     from kamino.pipeline import Synthesizer
 
@@ -117,20 +115,21 @@ def test_full_disk_leaves_no_partial_file(folder: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="No space left on device"):
-        make(fitted, 10, folder / "empty" / "x.csv", silent)
+        fitted.write(folder / "empty" / "x.csv", 10)
     assert list((folder / "empty").iterdir()) == []
 
 
 def test_a_table_that_breaks_a_hard_constraint_is_not_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kamino.cli.synth import make
     from kamino.errors import SamplingError
     from kamino.pipeline import Synthesizer
 
     fitted = Synthesizer(constraints=TAX_CONSTRAINTS, trust_domain=True, seed=1).fit(folder / "tax.parquet")
     broken = Synthesizer(trust_domain=True, seed=1).fit(folder / "tax.parquet").sample(500)
-    monkeypatch.setattr(fitted, "sample", lambda *_, **__: broken)
+    codes = fitted.fitted.codec.encode(broken).columns
+    monkeypatch.setattr("kamino.pipeline.writing.draw_columns", lambda *_, **__: codes)
+    monkeypatch.setattr("kamino.pipeline.writing.mend_columns", lambda *_, **__: codes)
     with pytest.raises(SamplingError, match="zip -> city"):
-        make(fitted, 500, folder / "empty" / "x.csv", silent)
+        fitted.write(folder / "empty" / "x.csv", 500)
     assert list((folder / "empty").iterdir()) == []
 
 

@@ -18,6 +18,7 @@ from kamino.cli.init import init
 from kamino.cli.plan import plan
 from kamino.cli.report import report
 from kamino.cli.sample import sample
+from kamino.cli.signals import ToldToEndError, ending_in_order
 from kamino.cli.suggest import suggest
 from kamino.cli.synth import synth
 from kamino.errors import KaminoError
@@ -29,7 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Differentially private synthetic tables that keep your constraints.",
-    epilog="Exit codes: 0 fine; 1 the answer is no; 2 wrong use or bad input; 3 a fault in Kamino.",
+    epilog="Exit codes: 0 fine; 1 the answer is no; 2 wrong use or bad input; 3 a fault in Kamino; "
+    "128 + N ended by signal N.",
 )
 app.command()(init)
 app.command()(check)
@@ -76,7 +78,8 @@ def main() -> None:
     sys.unraisablehook = lambda found: _tell_class(found.exc_type)
     threading.excepthook = lambda found: _tell_class(found.exc_type)
     try:
-        outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
+        with ending_in_order():
+            outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
         sys.exit(outcome if isinstance(outcome, int) else 0)
     except KaminoError as problem:
         _complain(str(problem), *notes_of(problem))
@@ -84,6 +87,8 @@ def main() -> None:
         _complain(usage_line(problem))
     except (KeyboardInterrupt, typer.Abort) as problem:
         _complain("stopped", *notes_of(problem), code=STOPPED)
+    except ToldToEndError as problem:
+        _complain(f"stopped by {problem}", *notes_of(problem), code=problem.code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

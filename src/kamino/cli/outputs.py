@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io import write_table
-from kamino.io.atomic import atomic_file
+from kamino.io.atomic import atomic_file, target_of
+from kamino.pipeline.writing import certificate_paths
 
 
 def refuse_overwriting(output: Path, *inputs: Path | str | None) -> None:
@@ -49,24 +50,36 @@ def refuse_unwritable_table(output: Path) -> None:
         write_table(pa.table({"a": pa.array([], pa.int64())}), trial)
 
 
-def certificate_path(output: Path) -> Path:
-    """Where the certificate of a table goes."""
-    return output.with_name(f"{output.name}.certificate.json")
+def refuse_table(output: Path, *inputs: Path | str | None) -> None:
+    """Refuse a table, or its certificate, that cannot be written or that would replace an input."""
+    certificates = certificate_paths(output)
+    for path in (output, *certificates):
+        refuse_overwriting(path, *inputs)
+    refuse_unwritable_table(output)
+    for path in certificates:
+        refuse_unwritable(path)
+
+
+def refuse_model(model: Path, output: Path, *inputs: Path | str | None) -> None:
+    """Refuse a model file that cannot be written, or that would replace an input, the table or its certificate."""
+    refuse_overwriting(model, *inputs)
+    for path in (output, *certificate_paths(output)):
+        refuse_same(path, model)
+    refuse_unwritable(model)
 
 
 @contextmanager
 def _trial_of(output: Path) -> Iterator[Path]:
-    """A name beside `output` to try, gone afterwards; what is said of it is said of `output`."""
-    if output.is_dir():
-        raise InputError(f"{output}: found a directory, expected a file name. Add a file name to the path.")
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: there is no folder {output.parent}. Create it first.")
-    trial = output.with_name(f".try.{output.name}")
+    """A name beside the file that `output` means to try, gone afterwards; what is said of it is said of `output`."""
+    target = target_of(output)
+    trial = target.with_name(f".try.{target.name}")
     try:
         yield trial
     except InputError as problem:
         raise InputError(str(problem).replace(str(trial), str(output))) from None
-    trial.unlink()
+    finally:
+        with suppress(OSError):
+            trial.unlink(missing_ok=True)
 
 
 def _file_of(given: Path | str | None) -> Path | None:

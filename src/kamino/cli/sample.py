@@ -10,9 +10,9 @@ import typer
 
 from kamino.cli.console import output_console
 from kamino.cli.options import RowsOption, SeedOption, SweepsOption
+from kamino.cli.outputs import refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stages import show_stages
-from kamino.cli.synth import make, refuse_table
 from kamino.errors import InputError
 from kamino.pipeline import Stage, Synthesizer
 from kamino.schema import Schema
@@ -37,8 +37,8 @@ def sample(
     synthesizer = Synthesizer.load(model)
     conditions = read_conditions(given or [], synthesizer.fitted.schema)
     with show_stages(Stage.SAMPLE, Stage.CHECK, Stage.WRITE) as progress:
-        certificate = make(synthesizer, rows, output, progress, given=conditions or None, sweeps=sweeps, seed=seed)
-    print_run(output_console(), certificate, output=output, seconds=time.perf_counter() - begin)
+        written = synthesizer.write(output, rows, given=conditions or None, sweeps=sweeps, seed=seed, progress=progress)
+    print_run(output_console(), written.certificate, output=output, seconds=time.perf_counter() - begin)
 
 
 def read_conditions(texts: list[str], schema: Schema) -> dict[str, list[Any]]:

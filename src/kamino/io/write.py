@@ -9,7 +9,6 @@ all of these.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,20 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kamino.errors import InputError
-from kamino.io.atomic import atomic_file
+from kamino.io.atomic import StagedFile, atomic_file, target_of
 from kamino.io.csv import read_csv
 from kamino.io.normalise import normalise_table
 
 ROWS_AT_ONCE = 1 << 16
 
 
-def write_table(
-    table: pa.Table, path: str | os.PathLike[str], *, verify: Callable[[pa.Table], None] | None = None
-) -> None:
+def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """Write `table` to `path`, named `.csv` or `.parquet`; an existing file is replaced in one step.
-
-    `verify` is given the table as it reads back from the bytes written, before they get their name; what it raises
-    leaves no file.
 
     Raises:
         InputError: The file cannot be written; an old file of this name is untouched and nothing else is left
@@ -42,27 +36,39 @@ def write_table(
         - Reading the file gives the same table, for what CSV can say.  [test_csv_round_trip]
         - Reading the file gives the same table, for Parquet.  [test_parquet_round_trip]
         - After a failure the folder is as it was.  [test_a_failing_write_leaves_the_old_file]
-        - What `verify` sees is what was written, and its refusal leaves nothing.  [test_a_refused_table_is_not_written]
     """
     target = Path(path)
-    kind = target.suffix.lower()
-    if kind not in (".csv", ".parquet"):
-        raise InputError(f"{target}: cannot write this kind of file. Expected a name ending in .csv or .parquet.")
-    if target.is_dir():
-        raise InputError(f"{target}: found a directory, expected a file name. Add a file name to the path.")
-    if not target.parent.is_dir():
-        raise InputError(f"{target}: there is no folder {target.parent}. Create it first.")
+    check_table_path(target)
     plain = normalise_table(table, where=f"table for {target}")
+    with atomic_file(target) as handle:
+        _write(plain, handle, kind=target.suffix.lower())
 
-    def verify_file(written: Path) -> None:
-        if verify is not None:
-            verify(pq.read_table(written) if kind == ".parquet" else read_csv(written, types=plain.schema))
 
-    with atomic_file(target, verify=verify_file) as handle:
-        if kind == ".parquet":
-            pq.write_table(plain, handle)
-        else:
-            _write_csv(plain, handle)
+def check_table_path(path: Path) -> None:
+    """Raise an `InputError` if no table can be written to `path`: the kind of file, or the place, is wrong."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"{path}: cannot write this kind of file. Expected a name ending in .csv or .parquet.")
+    target_of(path)
+
+
+def stage_table(table: pa.Table, file: StagedFile) -> pa.Table:
+    """Write a table to a staged file and return it as it reads back from the bytes on the disk.
+
+    Guarantees:
+        What is returned is what was written.  [test_a_staged_table_reads_back]
+    """
+    kind = file.path.suffix.lower()
+    plain = normalise_table(table, where=f"table for {file.path}")
+    with file.open() as handle:
+        _write(plain, handle, kind=kind)
+    return pq.read_table(file.temporary) if kind == ".parquet" else read_csv(file.temporary, types=plain.schema)
+
+
+def _write(table: pa.Table, handle: BinaryIO, *, kind: str) -> None:
+    if kind == ".parquet":
+        pq.write_table(table, handle)
+    else:
+        _write_csv(table, handle)
 
 
 def _write_csv(table: pa.Table, handle: BinaryIO) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 import kamino
-from kamino.constraints import count_violations, print_constraint
+from kamino.constraints import DenialConstraint, count_violations, print_constraint
+from kamino.constraints.counting.ranks import RankedTable
 from kamino.engine.typing import SPELLINGS
 from kamino.pipeline.drawing import Given, allowed_values
 from kamino.pipeline.fitted import Fitted
@@ -19,16 +21,28 @@ from kamino.sampling.sweeps import SweepLog
 from kamino.schema import Source
 
 
+def count_promised(fitted: Fitted, table: pa.Table) -> dict[DenialConstraint, int]:
+    """How often a synthetic table breaks each constraint that is promised for it. The one count of a run.
+
+    Guarantees:
+        Writing a table counts each constraint once.  [test_violations_are_counted_once]
+    """
+    ranked = RankedTable(table)
+    return {constraint: count_violations(ranked, constraint) for constraint in fitted.promised}
+
+
 def certificate_of(
     fitted: Fitted,
-    table: pa.Table,
     *,
+    rows: int,
+    violations: Mapping[DenialConstraint, int],
     sha256: str | None = None,
     sweeps: SweepLog | None = None,
     given: Given | None = None,
 ) -> dict[str, Any]:
     """The facts of a run and of the table it made. Public: made from the ledger, the schema and the synthetic table.
 
+    `rows` and `violations` are those of the table, which is counted by `count_promised` and not again here.
     `sweeps` is what `Synthesizer.sample` told while it drew the table, `given` the condition it was asked to meet.
 
     Guarantees:
@@ -49,10 +63,10 @@ def certificate_of(
         },
         "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
         "finding_domains": finding_cost(ledger),
-        "rows": table.num_rows,
+        "rows": rows,
         "method": {name: getattr(fitted.settings, name).value for name in _METHOD},
-        "constraints": _constraints(fitted, table, sweeps or SweepLog()),
-        "notes": list(_notes(fitted, table.num_rows)),
+        "constraints": _constraints(fitted, rows, violations, sweeps or SweepLog()),
+        "notes": list(_notes(fitted, rows)),
     }
     if given:
         document["given"] = {name: [_plain(each) for each in allowed_values(value)] for name, value in given.items()}
@@ -61,16 +75,18 @@ def certificate_of(
     return document
 
 
-def _constraints(fitted: Fitted, table: pa.Table, sweeps: SweepLog) -> list[dict[str, Any]]:
+def _constraints(
+    fitted: Fitted, rows: int, violations: Mapping[DenialConstraint, int], sweeps: SweepLog
+) -> list[dict[str, Any]]:
     """Each constraint with its violations; a soft one also with its rate, what was measured, and its weight."""
     found = {each.constraint: each for each in fitted.soft.items}
     documents = []
     for constraint in fitted.promised:
-        violations = count_violations(table, constraint)
-        document = {"text": print_constraint(constraint), "hard": constraint.is_hard, "violations": violations}
+        count = violations[constraint]
+        document = {"text": print_constraint(constraint), "hard": constraint.is_hard, "violations": count}
         if not constraint.is_hard:
-            most = table.num_rows if constraint.is_unary else math.comb(table.num_rows, 2)
-            document["rate"] = violations / most if most else 0.0
+            most = rows if constraint.is_unary else math.comb(rows, 2)
+            document["rate"] = count / most if most else 0.0
             document["sweeps"] = [r.rates[constraint] for r in sweeps.records if constraint in r.rates]
         if constraint in found:
             each = found[constraint]

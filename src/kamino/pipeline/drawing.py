@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.stages import Progress, Stage, silent
-from kamino.sampling import Sampling, build_plan, draw_table
+from kamino.sampling import Sampling, SamplingPlan, build_plan, draw_table
+from kamino.sampling.comparing import Judge
+from kamino.sampling.repair import repair
 from kamino.sampling.steps.task import OnSweep
 from kamino.schema import AttributeCodec, Codec, CodedTable, GridCodec
 
@@ -30,13 +32,15 @@ _SHOWN = 12
 class Ways:
     """How a table is drawn from a fitted model; by default as the fit was asked to.
 
-    `progress` is told how many attributes are drawn; `on_sweep` how the rates of soft constraints move.
+    `progress` is told how many attributes are drawn; `on_sweep` how the rates of soft constraints move. Without `check`
+    violations are not counted while drawing: whoever draws counts them, and mends.
     """
 
     mode: Sampling | None = None
     sweeps: int | None = None
     progress: Progress = silent
     on_sweep: OnSweep | None = None
+    check: bool = True
 
 
 def draw(
@@ -47,26 +51,26 @@ def draw(
     Guarantees:
         Exactly as many rows as asked for.  [test_sample_has_the_asked_rows]
     """
+    columns = draw_columns(fitted, num_rows, rng, given=given, ways=ways)
+    return fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows))
+
+
+def draw_columns(
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, *, given: Given | None = None, ways: Ways = Ways()
+) -> dict[str, Codes]:
+    """Draw the codes of a table of exactly `num_rows` rows, all of which meet `given`."""
     if num_rows < 0:
         raise InputError(f"found {num_rows} rows asked for; expected none or more")
     codec = fitted.codec
     wanted = {name: _codes_of(codec, name, value) for name, value in (given or {}).items()}
-    columns = _pooled(fitted, num_rows, rng, ways, wanted) if wanted else draw_codes(fitted, num_rows, rng, ways)
-    return codec.decode(CodedTable(columns=columns, num_rows=num_rows))
+    return _pooled(fitted, num_rows, rng, ways, wanted) if wanted else draw_codes(fitted, num_rows, rng, ways)
 
 
 def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways()) -> dict[str, Codes]:
     """Draw the codes of a table by the plan of its constraints, along the model's sequence."""
     asked = fitted.settings
-    plan = build_plan(
-        fitted.codec,
-        fitted.constraints,
-        num_rows=num_rows,
-        references=fitted.references,
-        sequence=fitted.model.sequence,
-    )
     return draw_table(
-        plan,
+        _plan(fitted, num_rows),
         fitted.model,
         fitted.codec,
         num_rows,
@@ -78,6 +82,28 @@ def draw_codes(fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Wa
         candidates=asked.candidates,
         progress=lambda step, place, total: ways.progress(Stage.SAMPLE, place, total),
         on_sweep=ways.on_sweep,
+        check=ways.check,
+    )
+
+
+def mend_columns(
+    fitted: Fitted, columns: Mapping[str, Codes], num_rows: int, rng: np.random.Generator
+) -> dict[str, Codes]:
+    """Replace the rows of a drawn table that break hard constraints.
+
+    Raises:
+        SamplingError: no table of so many rows that keeps them was found.
+    """
+    return repair(Judge(fitted.codec), columns, _plan(fitted, num_rows).hard, num_rows, rng)
+
+
+def _plan(fitted: Fitted, num_rows: int) -> SamplingPlan:
+    return build_plan(
+        fitted.codec,
+        fitted.constraints,
+        num_rows=num_rows,
+        references=fitted.references,
+        sequence=fitted.model.sequence,
     )
 
 
@@ -88,7 +114,8 @@ def _pooled(
     size, most = max(1_000, 4 * num_rows), MAX_POOL
     while True:
         try:
-            columns = draw_codes(fitted, size, rng, ways)
+            # Rows are taken out of the pool by a condition that mending would not keep: the pool is checked itself.
+            columns = draw_codes(fitted, size, rng, replace(ways, check=True))
         except SamplingError:
             # So many rows may break a key that fewer do not.
             if size <= num_rows:

@@ -61,6 +61,7 @@ def draw_table(
     candidates: int = CANDIDATES,
     progress: Progress | None = None,
     on_sweep: OnSweep | None = None,
+    check: bool = True,
 ) -> dict[str, IntArray]:
     """Draw `num_rows` rows as codes, one int64 array for each attribute of the plan.
 
@@ -78,6 +79,8 @@ def draw_table(
         candidates: how many values of a wide ordered domain are weighed for a row (the paper's d), row by row.
         progress: called before each step with the step, its place and the number of steps.
         on_sweep: called after each sweep with the attribute, the number of sweeps done, and the violation rates then.
+        check: count violations at the end and repair the rows that break hard constraints. Without it nothing is
+            promised: whoever draws counts, and calls `repair`.
 
     Raises:
         SamplingError: no table that satisfies the hard constraints exists, or none was found.
@@ -115,7 +118,8 @@ def draw_table(
         parents = frozenset(model.parents(step.attribute))
         task = task_of(step=step, choices=choices, penalties=prices, parents=parents)
         table[step.attribute] = _draw_column(task, table, sampling)
-    return repair(judge, table, plan.hard, num_rows, rng) if sampling.keeps_hard_constraints else table
+    wanted = check and sampling.keeps_hard_constraints
+    return repair(judge, table, plan.hard, num_rows, rng) if wanted else table
 
 
 def _refuse_senseless(*, num_rows: int, candidates: int, sweeps: int) -> None:

@@ -1,0 +1,53 @@
+"""A run that is told to end, ends as after Ctrl-C: temporary files go, and what is spent is said."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+# Signals that ask a program to end, and that Python would obey at once, without a word.
+_ASKING = ("SIGTERM", "SIGHUP")
+
+
+class ToldToEndError(BaseException):
+    """A signal asked the program to end. No `Exception`: nothing on the way up may take it for a fault and go on."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.code = 128 + number
+        """What a shell says of a program that the signal ended."""
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Turn signals that ask the program to end into an error that cleans up on its way.
+
+    The first one counts; further ones do not disturb the cleaning up. A signal that was ignored stays ignored.
+
+    Guarantees:
+        No temporary file is left, and what is spent is said.  [test_a_run_told_to_end_cleans_up_and_tells_the_cost]
+    """
+    # Python lets the main thread alone set handlers.
+    asking = _ASKING if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in asking if hasattr(signal, name)]
+    caught = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        del frame
+        for each in caught:
+            signal.signal(each, signal.SIG_IGN)
+        raise ToldToEndError(number)
+
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in caught:
+            # After a signal further ones stay ignored: what is spent is still to be said.
+            if signal.getsignal(number) is end:
+                signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,86 @@
+"""A run that is told to end leaves no temporary file, and says what is spent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kamino.cli.signals import ToldToEndError, ending_in_order
+from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.io import write_table
+
+# Runs the command, and stops at a place of the run until it is told to end.
+WAITING = """
+import sys, time
+import kamino.cli.app, {module}
+real = {module}.{name}
+def waiting(*arguments, **options):
+    print("there", flush=True)
+    time.sleep(60)
+{module}.{name} = waiting
+kamino.cli.app.main()
+"""
+PLACES = {
+    "while drawing": ("kamino.pipeline.writing", "draw_columns"),
+    "while the table is counted": ("kamino.pipeline.writing", "count_promised"),
+    "while names change": ("kamino.io.atomic", "_move_aside"),
+    "while a model is saved": ("kamino.io.bundle", "_entry"),
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "number"), [("while drawing", signal.SIGHUP), *((place, signal.SIGTERM) for place in PLACES)]
+)
+def test_a_run_told_to_end_cleans_up_and_tells_the_cost(tmp_path: Path, place: str, number: signal.Signals) -> None:
+    write_table(tax(200), tmp_path / "t.csv")
+    (tmp_path / "r.dc").write_text(TAX_CONSTRAINTS)
+    (tmp_path / "o.csv").write_text("old")
+    (tmp_path / "o.csv.certificate.json").write_text("{}")
+    before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
+    module, name = PLACES[place]
+    command = [sys.executable, "-c", WAITING.format(module=module, name=name)]
+    options = ["synth", "t.csv", "-c", "r.dc", "--trust-domain", "-o", "o.csv"]
+    if place == "while a model is saved":
+        options += ["--save-model", "m.kamino"]
+    with subprocess.Popen(
+        [*command, *options], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == "there\n"
+        child.send_signal(number)
+        told = child.stderr.read()
+    assert child.returncode == 128 + number
+    assert told.startswith(f"kamino: stopped by {number.name}\n")
+    assert "epsilon 1 of 1 is spent" in told.replace("\n", " ")
+    assert "Traceback" not in told
+    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before
+
+
+def test_the_first_signal_counts() -> None:
+    def twice() -> None:
+        with ending_in_order():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(ToldToEndError, match="SIGTERM") as told:
+        twice()
+    assert told.value.code == 143
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def test_a_signal_that_was_ignored_stays_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with ending_in_order():
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
