@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kamino.errors import InputError
+from kamino.errors import InputError, ModelError
 from kamino.io.bundle import Bundle, read_bundle, write_bundle
 
 BUNDLE = Bundle(texts={"a.json": '{"é": 1}'}, arrays={"x/y": np.arange(6.0).reshape(2, 3), "n": np.array([], np.int64)})
@@ -35,14 +35,14 @@ def test_pickles_are_refused_both_ways(tmp_path: Path) -> None:
     assert not (tmp_path / "m").exists()
     with zipfile.ZipFile(tmp_path / "p", "w") as archive, archive.open("arrays/x.npy", "w") as handle:
         np.lib.format.write_array(handle, objects, allow_pickle=True)
-    with pytest.raises(InputError, match="not a model file"):
+    with pytest.raises(ModelError, match="not a model file"):
         read_bundle(tmp_path / "p")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"a,b\n1,2\n"])
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "m").write_bytes(content)
-    with pytest.raises(InputError, match="not a model file"):
+    with pytest.raises(ModelError, match="not a model file"):
         read_bundle(tmp_path / "m")
 
 

@@ -11,6 +11,7 @@ from kamino.errors import ModelError
 from kamino.model.marginal import network as marginal
 from kamino.model.neural import model as neural
 from kamino.model.protocol import SavedModel
+from kamino.model.saved import Fields, shown
 
 _READERS: Mapping[object, Callable[[Mapping[str, Any], Mapping[str, np.ndarray]], SavedModel]] = {
     marginal.FORMAT: marginal.MarginalModel.from_arrays,
@@ -24,8 +25,9 @@ def load_model(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Sav
     Guarantees:
         Every backend's model survives, and draws the same rows.  [test_it_survives_saving]
         Neither reading nor drawing imports jax.  [test_loading_and_sampling_import_no_jax]
+        What no backend wrote is refused.  [test_crafted_models_are_refused]
     """
-    found = meta.get("format")
+    found = Fields(meta, where="model").text("format")
     if found not in _READERS:
-        raise ModelError(f"the model has format {found!r}; this version reads {', '.join(map(repr, _READERS))}.")
+        raise ModelError(f"the model has format {shown(found)}; this version reads {', '.join(map(repr, _READERS))}.")
     return _READERS[found](meta, arrays)

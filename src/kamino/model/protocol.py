@@ -17,6 +17,8 @@ from kamino.errors import ModelError
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
+# No table that was ever fitted has so many rows: a file that says so is refused.
+MOST_ROWS = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +178,11 @@ class TupleModel(Protocol):
 @runtime_checkable
 class SavedModel(TupleModel, Protocol):
     """A tuple model that can be written as plain data and read again by `load_model`."""
+
+    @property
+    def attributes(self) -> tuple[ModelAttribute, ...]:
+        """What the model knows of each attribute, along the sequence."""
+        ...
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return a JSON-able description, with its format, and the arrays that it names."""

@@ -10,7 +10,19 @@ from kamino.constraints import Constraints
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
 from kamino.model import SavedModel, load_model
-from kamino.pipeline.references import References, from_json, to_json
+from kamino.model.saved import Fields, shown
+from kamino.pipeline.model_file import (
+    check_fits,
+    check_sizes,
+    constraints_of,
+    ledger_of,
+    read_json,
+    references_of,
+    refusing_damage,
+    settings_of,
+    soft_of,
+)
+from kamino.pipeline.references import References, to_json
 from kamino.pipeline.settings import Settings
 from kamino.sampling.weights import FoundWeights
 from kamino.schema import Codec, Schema
@@ -67,34 +79,50 @@ class Fitted:
             "ledger.json": _dump(self.ledger),
             "model.json": _dump(meta),
         }
+        check_sizes(texts)
         return Bundle(texts=texts, arrays=arrays)
 
     @staticmethod
     def from_bundle(bundle: Bundle, *, source: str = "model") -> Fitted:
-        """Read what `to_bundle` wrote; anything else raises a `ModelError`."""
+        """Read what `to_bundle` wrote.
+
+        Raises:
+            ModelError: anything else; the message is one line.
+
+        Guarantees:
+            A file that is accepted can be drawn from and certified.  [test_crafted_models_are_refused]
+        """
         missing = [part for part in _PARTS if part not in bundle.texts]
         if missing:
             raise ModelError(f"{source}: found no {', '.join(missing)}; expected a model file made by Kamino")
-        manifest = json.loads(bundle.texts["manifest.json"])
-        found = manifest.get("format")
-        if found != FORMAT:
-            raise ModelError(f"{source}: found format {found!r}, expected {FORMAT!r}; fit the model again")
-        try:
-            schema = Schema.from_yaml(bundle.texts["schema.yaml"], source=f"{source}/schema.yaml")
-            constraints = Constraints.parse(bundle.texts["constraints.dc"], source=f"{source}/constraints.dc")
-            return Fitted(
-                schema=schema,
-                soft=FoundWeights.from_json(json.loads(bundle.texts["soft.json"]), constraints),
-                references=from_json(json.loads(bundle.texts["references.json"]), schema),
-                constraints=constraints,
-                # Files of earlier versions have no such part.
-                held=Constraints.parse(bundle.texts.get(HELD, ""), source=f"{source}/{HELD}"),
-                model=load_model(json.loads(bundle.texts["model.json"]), dict(bundle.arrays)),
-                ledger=json.loads(bundle.texts["ledger.json"]),
-                settings=Settings.from_json(manifest.get("settings", {})),
-            )
-        except (KeyError, TypeError, json.JSONDecodeError) as problem:
-            raise ModelError(f"{source}: the model file is damaged ({type(problem).__name__}); fit it again") from None
+        with refusing_damage(source):
+            return _read(bundle, source)
+
+
+def _read(bundle: Bundle, source: str) -> Fitted:
+    """Read all parts of a model file; a part that is not as it must be raises."""
+    Fields(bundle.texts, where="file").only(*_PARTS, HELD)
+    check_sizes(bundle.texts)
+    parts = {name: read_json(bundle.texts[name], part=name) for name in _PARTS if name.endswith(".json")}
+    manifest = Fields(parts["manifest.json"], where="manifest").only("format", "parts", "settings")
+    if manifest.text("format") != FORMAT:
+        raise ModelError(f"found format {shown(manifest.text('format'))}, expected {FORMAT!r}")
+    settings = settings_of(manifest.any("settings") if "settings" in tuple(manifest) else {})
+    schema = Schema.from_yaml(bundle.texts["schema.yaml"], source="schema.yaml")
+    constraints = constraints_of(bundle.texts["constraints.dc"], schema, held=False, source="constraints.dc")
+    fitted = Fitted(
+        schema=schema,
+        constraints=constraints,
+        soft=soft_of(parts["soft.json"], constraints),
+        references=references_of(parts["references.json"], schema, constraints),
+        # Files of earlier versions have no such part.
+        held=constraints_of(bundle.texts.get(HELD, ""), schema, held=True, source=HELD),
+        model=load_model(parts["model.json"], dict(bundle.arrays)),
+        ledger=ledger_of(parts["ledger.json"], settings),
+        settings=settings,
+    )
+    check_fits(fitted)
+    return fitted
 
 
 def _dump(document: object) -> str:

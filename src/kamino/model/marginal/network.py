@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from kamino.errors import ModelError
 from kamino.model.marginal.drawing import draw_bins, draw_codes
 from kamino.model.marginal.elimination import sum_product
-from kamino.model.protocol import Cells, CodeMap, Conditional, FloatArray, IntArray, ModelAttribute
+from kamino.model.protocol import MOST_ROWS, Cells, CodeMap, Conditional, FloatArray, IntArray, ModelAttribute
+from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
 from kamino.schema.joint_codes import flatten_codes
 
 FORMAT = "kamino-marginal-1"
@@ -51,6 +53,11 @@ class MarginalModel:
     def sequence(self) -> tuple[str, ...]:
         """The attributes, in the order in which a row is filled."""
         return tuple(node.attribute.name for node in self.nodes)
+
+    @property
+    def attributes(self) -> tuple[ModelAttribute, ...]:
+        """What the model knows of each attribute, along the sequence."""
+        return tuple(node.attribute for node in self.nodes)
 
     def node(self, attribute: str) -> Node:
         """Return the node of an attribute."""
@@ -151,19 +158,52 @@ class MarginalModel:
 
     @staticmethod
     def from_arrays(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> MarginalModel:
-        """Rebuild a model from `to_arrays`."""
+        """Rebuild a model from `to_arrays`.
+
+        Raises:
+            ModelError: anything else was given.
+
+        Guarantees:
+            What is returned holds distributions of the shapes that drawing needs.  [test_crafted_models_are_refused]
+        """
         if meta.get("format") != FORMAT:
-            raise ModelError(f"the model has format {meta.get('format')!r}; this version reads {FORMAT!r}.")
-        nodes = []
-        for i, n in enumerate(meta["nodes"]):
-            attribute = ModelAttribute(name=n["name"], size=n["size"], ordered=n["ordered"], null_code=n["null_code"])
-            starts = arrays[f"{i}.starts"].astype(np.int64)
-            labels = arrays[f"{i}.labels"].astype(np.int64)
-            code_map = CodeMap(size=attribute.size, bins=n["bins"], starts=starts, labels=labels)
-            width = np.diff(starts, append=attribute.size)
-            cells = Cells(map=code_map, width=width, share=arrays[f"{i}.share"])
-            nodes.append(
-                Node(attribute=attribute, cells=cells, parents=tuple(n["parents"]), table=arrays[f"{i}.table"])
-            )
-        releases = tuple((str(purpose), float(share)) for purpose, share in meta["releases"])
-        return MarginalModel(nodes=tuple(nodes), num_rows=float(meta["num_rows"]), releases=releases)
+            raise ModelError(f"the model has format {shown(meta.get('format'))}; this version reads {FORMAT!r}.")
+        fields, own = Fields(meta, where="model").only("format", "num_rows", "nodes", "releases"), Arrays(arrays)
+        nodes: dict[str, Node] = {}
+        described = fields.objects("nodes")
+        refuse_repeated([each.text("name") for each in described])
+        for i, each in enumerate(described):
+            node = _node(i, each, nodes, own)
+            nodes[node.attribute.name] = node
+        own.refuse_others()
+        return MarginalModel(
+            nodes=tuple(nodes.values()),
+            num_rows=fields.number("num_rows", least=0, most=MOST_ROWS),
+            releases=_releases(fields.items("releases")),
+        )
+
+
+def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -> Node:
+    """Read one node; its parents must be among the earlier ones."""
+    fields.only("name", "size", "ordered", "null_code", "bins", "parents")
+    attribute = attribute_of(fields)
+    parents = fields.texts("parents")
+    if len(set(parents)) != len(parents) or not set(parents) <= set(earlier):
+        raise ModelError(f"attribute {shown(attribute.name)} has a parent that does not come before it.")
+    runs = arrays.shape(f"{i}.starts")[0] if arrays.shape(f"{i}.starts") else 0
+    bins = fields.whole("bins", least=1, most=runs)
+    starts, labels = arrays.codes(f"{i}.starts", runs), arrays.codes(f"{i}.labels", runs)
+    code_map = CodeMap(size=attribute.size, bins=bins, starts=starts, labels=labels)
+    share = arrays.finite(f"{i}.share", (runs,))
+    within = np.bincount(labels, weights=share, minlength=bins)
+    if (share < 0).any() or (np.abs(within - 1) > 1e-6).any():
+        raise ModelError(f"attribute {shown(attribute.name)} has shares of a bin below 0, or that do not sum to 1.")
+    contexts = math.prod(earlier[name].cells.map.bins for name in parents)
+    cells = Cells(map=code_map, width=np.diff(starts, append=attribute.size), share=share)
+    table = arrays.distributions(f"{i}.table", (contexts, bins))
+    return Node(attribute=attribute, cells=cells, parents=parents, table=table)
+
+
+def _releases(items: Sequence[Any]) -> tuple[tuple[str, float], ...]:
+    pairs = [Fields(dict(enumerate(each)) if isinstance(each, list) else None, where="release") for each in items]
+    return tuple((pair.only(0, 1).text(0), pair.number(1)) for pair in pairs)

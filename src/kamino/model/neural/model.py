@@ -18,7 +18,8 @@ from kamino.model.neural.layout import context_arrays
 from kamino.model.neural.network import log_softmax, normal_cells, outputs
 from kamino.model.neural.search import Parameters
 from kamino.model.neural.units import Kind, Unit
-from kamino.model.protocol import Cells, Conditional, FloatArray, IntArray, ModelAttribute
+from kamino.model.protocol import MOST_ROWS, Cells, Conditional, FloatArray, IntArray, ModelAttribute
+from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
 from kamino.schema.joint_codes import flatten_codes
 
 FORMAT = "kamino-neural-1"
@@ -59,6 +60,11 @@ class NeuralModel:
     def sequence(self) -> tuple[str, ...]:
         """The attributes, in the order in which a row is filled."""
         return tuple(name for each in self.sub_models for name in each.unit.names)
+
+    @property
+    def attributes(self) -> tuple[ModelAttribute, ...]:
+        """What the model knows of each attribute, along the sequence."""
+        return tuple(attribute for each in self.sub_models for attribute in each.unit.attributes)
 
     @cached_property
     def _places(self) -> dict[str, tuple[SubModel, int]]:
@@ -201,25 +207,99 @@ class NeuralModel:
 
     @staticmethod
     def from_arrays(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> NeuralModel:
-        """Rebuild a model from `to_arrays`."""
+        """Rebuild a model from `to_arrays`.
+
+        Raises:
+            ModelError: anything else was given.
+
+        Guarantees:
+            What is returned holds arrays of the shapes that drawing needs.  [test_crafted_models_are_refused]
+        """
         if meta.get("format") != FORMAT:
-            raise ModelError(f"the model has format {meta.get('format')!r}; this version reads {FORMAT!r}.")
-        found = []
-        for i, each in enumerate(meta["sub_models"]):
-            attributes = tuple(ModelAttribute(**attribute) for attribute in each["attributes"])
-            unit = Unit(attributes=attributes, kind=Kind(each["kind"]))
-            own = {name: arrays[f"{i}.{name}"] for name in each["arrays"]}
-            context = tuple(each["context"])
-            if context:
-                found.append(SubModel(unit=unit, context=context, params=own))
-            else:
-                found.append(SubModel(unit=unit, probability=own["probability"]))
+            raise ModelError(f"the model has format {shown(meta.get('format'))}; this version reads {FORMAT!r}.")
+        fields, own = Fields(meta, where="model"), Arrays(arrays)
+        fields.only("format", "num_rows", "num_cells", "parameters", "sub_models")
+        num_cells = fields.whole("num_cells", least=1, most=1 << 20)
+        found: list[SubModel] = []
+        for i, each in enumerate(fields.objects("sub_models")):
+            found.append(_sub_model(i, each, found, own, num_cells))
+        own.refuse_others()
+        refuse_repeated([name for each in found for name in each.unit.names])
         return NeuralModel(
             sub_models=tuple(found),
-            num_rows=float(meta["num_rows"]),
-            num_cells=int(meta["num_cells"]),
-            parameters=Parameters.from_json(meta["parameters"]) if meta["parameters"] else None,
+            num_rows=fields.number("num_rows", least=0, most=MOST_ROWS),
+            num_cells=num_cells,
+            parameters=_parameters(fields),
         )
+
+
+def _sub_model(i: int, fields: Fields, earlier: Sequence[SubModel], arrays: Arrays, num_cells: int) -> SubModel:
+    """Read one sub-model; its context must be among the earlier ones."""
+    fields.only("kind", "attributes", "context", "arrays")
+    kind = fields.text("kind")
+    if kind not in {each.value for each in Kind}:
+        raise ModelError(f"{fields.where}: kind {shown(kind)} is unknown")
+    attributes = tuple(
+        attribute_of(each.only("name", "size", "ordered", "null_code")) for each in fields.objects("attributes")
+    )
+    unit = Unit(attributes=attributes, kind=Kind(kind))
+    places = Fields(dict(enumerate(fields.items("context"))), where=f"{fields.where}: context")
+    context = tuple(places.whole(place, most=i - 1) for place in range(len(fields.items("context"))))
+    if len(set(context)) != len(context) or any(earlier[place].unit.kind is Kind.WIDE for place in context):
+        raise ModelError(f"{fields.where}: the context names a unit twice, or one that is no context")
+    shapes = _shapes(unit, [earlier[place].unit for place in context], num_cells, arrays, i)
+    if "shift" not in fields.texts("arrays"):
+        shapes.pop("shift", None)
+    if sorted(fields.texts("arrays")) != sorted(shapes):
+        raise ModelError(f"{fields.where}: its arrays are not those of its kind")
+    if not context:
+        return SubModel(unit=unit, probability=arrays.distributions(f"{i}.probability", shapes["probability"]))
+    params = {name: arrays.finite(f"{i}.{name}", shapes[name], np.float32) for name in fields.texts("arrays")}
+    return SubModel(unit=unit, context=context, params=params)
+
+
+def _shapes(unit: Unit, context: Sequence[Unit], num_cells: int, arrays: Arrays, i: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of all arrays that a sub-model may have, as its unit and its context ask for."""
+    cells = len(numeric_cells(unit, num_cells).map.starts) if unit.kind is Kind.NUMERIC else unit.size
+    if not context:
+        return {"probability": (cells,)}
+    if unit.kind is Kind.WIDE:
+        raise ModelError(f"sub-model {i}: a wide unit has no context")
+    query, lift = arrays.shape(f"{i}.query"), arrays.shape(f"{i}.lift")
+    dim, hidden = query[0] if query else 0, lift[-1] if lift else 0
+    if dim < 1:
+        raise ModelError(f"sub-model {i}: its arrays are empty")
+    codes = [each for each in context if each.kind is Kind.CATEGORICAL]
+    values = len(context) - len(codes)
+    rows = unit.size if unit.kind is Kind.CATEGORICAL else 3
+    return {
+        "table": (sum(each.size for each in codes), dim),
+        "lift": (values, hidden),
+        "lift_bias": (values, hidden),
+        "lower": (values, hidden, dim),
+        "lower_bias": (values, dim),
+        "null": (values, dim),
+        "query": (dim,),
+        "prior_codes": (len(codes),),
+        "prior_values": (values,),
+        "out": (rows, dim),
+        "bias": (rows,),
+    } | ({"shift": (cells,)} if unit.kind is Kind.NUMERIC else {})
+
+
+def _parameters(fields: Fields) -> Parameters | None:
+    """What the model was fitted with: facts for a reader, of which drawing needs none."""
+    if fields.any("parameters") is None:
+        return None
+    given = fields.within("parameters")
+    whole = ("num_rows", "num_models", "num_histograms", "batch_size", "steps", "weight_rows")
+    real = ("gradient_noise", "histogram_noise", "weight_noise", "clip_norm", "epsilon")
+    given.only(*whole, *real)
+    for name in whole:
+        given.whole(name)
+    for name in real:
+        given.number_or_null(name, least=0)
+    return Parameters.from_json({name: given.any(name) for name in (*whole, *real)})
 
 
 _NONE: IntArray = np.zeros(0, dtype=np.int64)

@@ -1,0 +1,208 @@
+"""What is asked of the parts of a model file before any of them is used: the file may come from anybody."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields as fields_of
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
+
+from kamino.constraints import Constraints, print_constraint
+from kamino.constraints.analysis.classify import dependency_of
+from kamino.errors import KaminoError, ModelError
+from kamino.model.saved import Fields, shown
+from kamino.pipeline.binding import bind_constraints, holds_by_keys, schema_types
+from kamino.pipeline.hints import model_attributes
+from kamino.pipeline.references import References, from_json
+from kamino.pipeline.settings import Settings
+from kamino.privacy import Neighbours
+from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
+from kamino.sampling.weights import FoundWeights
+from kamino.schema import Schema
+
+if TYPE_CHECKING:
+    from kamino.pipeline.fitted import Fitted
+
+# A list of JSON takes sixty bytes and more in memory for two in the file, a value of YAML a thousand for two.
+_MOST_BRACKETS = 1_000_000
+_MOST_YAML_VALUES = 500_000
+_MOST_CONSTRAINT_TEXT = 1 << 20
+_MOST_SHOWN = 300
+_MOST_SWEEPS = 1_000_000
+# What reading damaged texts raises. Anything else is a fault of ours, and must be seen.
+_DAMAGE = (
+    KaminoError,
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+    pa.ArrowException,
+)
+
+
+@contextmanager
+def refusing_damage(source: str) -> Iterator[None]:
+    """Turn whatever a damaged file raises into one `ModelError` of one line.
+
+    Guarantees:
+        A crafted file is refused in one line, whatever is in it.  [test_crafted_models_are_refused]
+    """
+    try:
+        yield
+    except _DAMAGE as problem:
+        reason = str(problem) if isinstance(problem, KaminoError) else type(problem).__name__
+        line = " ".join("".join(c if c.isprintable() else " " for c in reason[: 4 * _MOST_SHOWN]).split())
+        if len(line) > _MOST_SHOWN:
+            line = f"{line[:_MOST_SHOWN]}..."
+        raise ModelError(f"{source}: the model file is damaged: {line.rstrip('.')}; fit the model again") from None
+
+
+def check_sizes(texts: Mapping[str, str]) -> None:
+    """Refuse parts that would take far more memory than they have bytes; what is refused here is not saved either."""
+    for part, text in texts.items():
+        if part.endswith(".json"):
+            fits = text.count("[") + text.count("{") <= _MOST_BRACKETS
+        elif part.endswith(".yaml"):
+            fits = sum(map(text.count, ",:\n[{")) <= _MOST_YAML_VALUES
+        else:
+            fits = len(text) <= _MOST_CONSTRAINT_TEXT
+        if not fits:
+            raise ModelError(f"{part} has more in it than any model")
+
+
+def read_json(text: str, *, part: str) -> Any:
+    """Read a JSON part; numbers that are none and names given twice are refused."""
+
+    def refuse_constant(word: str) -> NoReturn:
+        raise ModelError(f"{part} has {word} in the place of a number")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ModelError(f"{part} has a name twice in one object")
+        return found
+
+    return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=once)
+
+
+def settings_of(document: object) -> Settings:
+    """The settings of a run, each of its kind."""
+    fields = Fields(document, where="settings").only(*(each.name for each in fields_of(Settings)))
+    kinds: Mapping[str, Any] = {
+        "epsilon": lambda name: fields.number_or_null(name),
+        "delta": fields.number,
+        "discovery_share": fields.number,
+        "trust_domain": fields.flag,
+        "sweeps": lambda name: fields.whole(name, most=_MOST_SWEEPS),
+        "candidates": lambda name: fields.whole(name, least=1, most=_MOST_SWEEPS),
+        "jobs": lambda name: fields.whole(name, least=1),
+        "seed": lambda name: None if fields.any(name) is None else fields.whole(name),
+        "max_rows": lambda name: None if fields.any(name) is None else fields.whole(name, least=1),
+        "unit": lambda name: None if fields.any(name) is None else fields.text(name),
+        "cluster": lambda name: None if fields.any(name) is None else fields.text(name),
+    }
+    return Settings.from_json({name: kinds.get(name, fields.text)(name) for name in fields})
+
+
+def constraints_of(text: str, schema: Schema, *, held: bool, source: str) -> Constraints:
+    """Constraints of the schema's attributes: those that rows are drawn for, or those that made-up keys hold."""
+    parsed = Constraints.parse(text, source=source)
+    bound = parsed.bind(schema_types(schema)) if held else bind_constraints(parsed, schema)
+    if len(bound) != len(parsed) or (held and not all(holds_by_keys(each, schema) for each in bound)):
+        raise ModelError(f"{source} has a constraint that belongs elsewhere")
+    return parsed
+
+
+def soft_of(document: object, constraints: Constraints) -> FoundWeights:
+    """The weights of soft constraints, each of a constraint that there is."""
+    known = {print_constraint(each) for each in constraints if not each.is_hard}
+    rates = ("measured", "deviation", "target", "unweighted", "delivered")
+    whole = Fields({"soft": document}, where="weights")
+    every = whole.objects("soft")
+    for fields in every:
+        fields.only("constraint", "weight", "per_violation", *rates)
+        fields.number("weight", least=0)
+        fields.flag("per_violation")
+        for name in rates:
+            fields.number_or_null(name)
+        if fields.text("constraint") not in known:
+            raise ModelError(f"{fields.where}: {shown(fields.text('constraint'))} is no soft constraint of the model")
+    if len({fields.text("constraint") for fields in every}) != len(every):
+        raise ModelError("weights: a constraint has two")
+    return FoundWeights.from_json(whole.items("soft"), constraints)
+
+
+def references_of(document: object, schema: Schema, constraints: Constraints) -> References:
+    """The reference tables that the hard dependencies name, and no others."""
+    whole = Fields({"references": document}, where="reference tables")
+    for fields in whole.objects("references"):
+        fields.only("left", "right", "columns")
+        names = (*fields.texts("left"), fields.text("right"))
+        columns = fields.within("columns").only(*names)
+        lengths = {len(columns.items(name)) for name in names}
+        if len(lengths) != 1 or not all(v is None or isinstance(v, str) for n in names for v in columns.items(n)):
+            raise ModelError(f"{fields.where}: its columns are not texts of one length")
+    found = from_json(whole.items("references"), schema)
+    if len(found) != len(whole.items("references")) or set(found) != _named(constraints):
+        raise ModelError("reference tables: they are not those that the constraints name")
+    return found
+
+
+def _named(constraints: Constraints) -> set[tuple[tuple[str, ...], str]]:
+    """The dependencies whose map a reference table is to hold."""
+    found = set()
+    for each in constraints:
+        dependency = dependency_of(each) if each.reference is not None and each.is_hard else None
+        if dependency is not None:
+            found.add((tuple(sorted(dependency.left)), dependency.right))
+    return found
+
+
+def ledger_of(document: object, settings: Settings) -> dict[str, Any]:
+    """The ledger, with all that a certificate is made from, for the budget of the settings."""
+    fields = Fields(document, where="ledger")
+    epsilon, neighbours = fields.number_or_null("epsilon", least=0), fields.text("neighbours")
+    stated = (math.inf if epsilon is None else epsilon, fields.number("delta"), neighbours)
+    if stated != (settings.epsilon, settings.delta, settings.neighbours.value):
+        raise ModelError("ledger: its budget is not that of the settings")
+    unit = fields.within("unit")
+    unit.text("text")
+    mark = fields.text("mark")
+    if mark not in ("", NOT_FOR_RELEASE, NOT_PRIVATE) or (mark == NOT_PRIVATE) != (epsilon is None):
+        raise ModelError("ledger: its mark is not one that its budget can have")
+    if settings.seed is not None and not mark:
+        raise ModelError("ledger: the run had a seed, and its mark says nothing of it")
+    for relation in Neighbours:
+        fields.within("spent_epsilon").number_or_null(relation.value, least=0)
+    fields.within("spent_epsilon").only(*(relation.value for relation in Neighbours))
+    for entry in fields.objects("entries"):
+        _check_entry(entry)
+    return dict(fields.items_by_name)
+
+
+def _check_entry(entry: Fields) -> None:
+    entry.text("kind")
+    entry.text("what")
+    entry.texts("attributes")
+    for event in entry.objects("events"):
+        kind = event.text("type")
+        event.whole("count", least=1)
+        if kind in ("GaussianEvent", "PoissonGaussianEvent"):
+            event.number("noise_multiplier", least=0)
+        elif kind == "DeltaEvent":
+            event.number("delta", least=0, most=1)
+        else:
+            raise ModelError(f"{event.where}: type {shown(kind)} is unknown")
+
+
+def check_fits(fitted: Fitted) -> None:
+    """Refuse a model of other attributes, or of other domains, than its schema's."""
+    expected = {each.name: each for each in model_attributes(fitted.codec)}
+    if {each.name: each for each in fitted.model.attributes} != expected:
+        raise ModelError("the attributes of the model are not those of its schema, or have other domains")
