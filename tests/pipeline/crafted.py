@@ -194,7 +194,7 @@ def file_cases() -> Iterator[tuple[str, Change]]:
     yield "a schema that refers to itself", text("schema.yaml", "attributes: &a\n  age: *a\n")
     yield "a schema of many values", text("schema.yaml", "attributes: [" + "0," * 600_000 + "0]")
     yield "constraints without end", text("constraints.dc", "check (age > 5)\n" * 80_000)
-    yield "a deep schema", text("schema.yaml", "attributes: " + "[" * 3_000 + "]" * 3_000)
+    yield "a deep schema", text("schema.yaml", "attributes: " + "[" * 1_000 + "]" * 1_000)
     yield (
         "a larger domain",
         lambda parts: parts.texts.__setitem__("schema.yaml", parts.texts["schema.yaml"].replace("max: 9", "max: 8")),
@@ -212,6 +212,11 @@ def file_cases() -> Iterator[tuple[str, Change]]:
     yield "ledger of an entry of nothing", put("ledger.json", "entries", 0, value={})
     yield "ledger of an entry that is a list", put("ledger.json", "entries", 0, value=[])
     yield "ledger with an unknown event", put("ledger.json", "entries", 0, "events", 0, "type", value="Free")
+    yield (
+        "ledger with next to no noise",
+        put("ledger.json", "entries", 0, "events", 0, "noise_multiplier", value=1e-200),
+    )
+    yield "ledger with a text for noise", put("ledger.json", "entries", 0, "noise_multiplier", value="1")
     yield "ledger with a wrong count", put("ledger.json", "entries", 0, "events", 0, "count", value="1")
     yield (
         "ledger with NaN",

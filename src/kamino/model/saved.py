@@ -75,7 +75,7 @@ class Fields:
     def number(self, name: Name, *, least: float = -math.inf, most: float = math.inf) -> float:
         """A finite number."""
         value = self.any(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _MOST_NUMBER:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST_NUMBER:
             raise ModelError(f"{self.where}: {name} is not a finite number")
         if not least <= value <= most:
             raise ModelError(f"{self.where}: {name} is not between {least:g} and {most:g}")

@@ -33,6 +33,8 @@ _MOST_YAML_VALUES = 500_000
 _MOST_CONSTRAINT_TEXT = 1 << 20
 _MOST_SHOWN = 300
 _MOST_SWEEPS = 1_000_000
+# Of numbers that are squared, multiplied by counts or inverted, and stay numbers.
+_LARGEST = 1e100
 # What reading damaged texts raises. Anything else is a fault of ours, and must be seen.
 _DAMAGE = (
     KaminoError,
@@ -127,7 +129,7 @@ def soft_of(document: object, constraints: Constraints) -> FoundWeights:
     every = whole.objects("soft")
     for fields in every:
         fields.only("constraint", "weight", "per_violation", *rates)
-        fields.number("weight", least=0)
+        fields.number("weight", least=0, most=_LARGEST)
         fields.flag("per_violation")
         for name in rates:
             fields.number_or_null(name)
@@ -190,11 +192,16 @@ def _check_entry(entry: Fields) -> None:
     entry.text("kind")
     entry.text("what")
     entry.texts("attributes")
+    entry.number_or_null("noise_multiplier", least=0, most=_LARGEST)
     for event in entry.objects("events"):
         kind = event.text("type")
         event.whole("count", least=1)
         if kind in ("GaussianEvent", "PoissonGaussianEvent"):
-            event.number("noise_multiplier", least=0)
+            # Its inverse square is the price: 0 for no noise, and otherwise no number whose square is 0.
+            if event.number("noise_multiplier", least=0, most=_LARGEST) < 1 / _LARGEST and event.any(
+                "noise_multiplier"
+            ):
+                raise ModelError(f"{event.where}: noise_multiplier is next to 0")
         elif kind == "DeltaEvent":
             event.number("delta", least=0, most=1)
         else:
