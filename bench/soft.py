@@ -33,7 +33,8 @@ from kamino.pipeline.hints import hints_of, model_attributes
 from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate, multiplier_for
 from kamino.sampling import build_plan, draw_table
-from kamino.sampling.weights import FoundWeights, find_weights, rates_of
+from kamino.sampling.partners import rates_of
+from kamino.sampling.weights import FoundWeights, find_weights
 from kamino.schema import Codec, CodedTable, Integer, Schema, draft_schema
 
 Rates = Mapping[DenialConstraint, float]

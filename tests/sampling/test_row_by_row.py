@@ -24,11 +24,11 @@ from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Operator
 from kamino.errors import SamplingError
 from kamino.sampling import Sampling, StepKind, build_plan, draw_table, paper_sequence
+from kamino.sampling.partners import rates_of
 from kamino.sampling.prices import price_of
-from kamino.sampling.steps import row_by_row
-from kamino.sampling.steps.row_by_row import draw_row_by_row
+from kamino.sampling.steps import algorithm3
+from kamino.sampling.steps.algorithm3 import draw_row_by_row
 from kamino.sampling.violations import broken_constraints
-from kamino.sampling.weights import rates_of
 from kamino.schema import Codec
 
 SAME_COPY = Comparison(Column("copy", 1), Operator.EQ, Column("copy", 2))
@@ -114,7 +114,7 @@ def compare(problem: Problem, *, copies: int, sweeps: int = 0, candidates: int =
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether all codes are weighed or some are drawn."""
     if request.param == "drawn":
-        monkeypatch.setattr(row_by_row, "_MOST_ORDERED", 0)
+        monkeypatch.setattr(algorithm3, "_MOST_ORDERED", 0)
     return str(request.param)
 
 
@@ -189,7 +189,7 @@ def test_row_by_row_breaks_no_hard_constraint(
         plan = build_plan(codec, constraints, num_rows=num_rows, sequence=sequence)
         model = FakeModel(codec, sequence, seed=seed, parents=parents_along(sequence), sharpness=2.0)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(row_by_row, "_MOST_ORDERED", most_ordered)
+            patch.setattr(algorithm3, "_MOST_ORDERED", most_ordered)
             table = draw_table(plan, model, codec, num_rows, np.random.default_rng(seed), **options)
     except SamplingError as error:
         refuse_only_the_impossible(codec, error, num_rows)

@@ -36,7 +36,9 @@ def draw(
     model = FakeModel(codec, names, seed=seed, parents=parents, sharpness=1.5)
     assert isinstance(model, TupleModel)
     # The steps themselves must keep the constraints; the repair at the end would hide that they do not.
-    refuse = contextlib.nullcontext() if repaired else mock.patch("kamino.sampling.repair._keep_most", _no_repair)
+    refuse = (
+        contextlib.nullcontext() if repaired else mock.patch("kamino.sampling.repair._Repair.keep_most", _no_repair)
+    )
     with refuse:
         table = draw_table(plan, model, codec, num_rows, np.random.default_rng(seed))
     assert broken_constraints(codec, table, list(constraints)) == ()

@@ -14,18 +14,18 @@ from kamino.sampling.choices import make_choices
 from kamino.sampling.comparing import Judge
 from kamino.sampling.donors import find_donors
 from kamino.sampling.modes import Sampling
+from kamino.sampling.partners import DEAD
 from kamino.sampling.plan import SamplingPlan, Step, StepKind
 from kamino.sampling.prices import Weights, price_of
 from kamino.sampling.repair import repair
+from kamino.sampling.steps.algorithm3 import draw_indexed, draw_row_by_row
 from kamino.sampling.steps.blocks import draw_blocks
 from kamino.sampling.steps.chain import draw_chain
 from kamino.sampling.steps.free import breaks_checks, draw_free
-from kamino.sampling.steps.indexed import draw_indexed
 from kamino.sampling.steps.lookup import draw_lookup
 from kamino.sampling.steps.ownership import draw_ownership
 from kamino.sampling.steps.rejecting import draw_rejecting
-from kamino.sampling.steps.row_by_row import draw_row_by_row
-from kamino.sampling.steps.task import DEAD, DrawColumn, OnSweep, Task
+from kamino.sampling.steps.task import DrawColumn, OnSweep, Task
 from kamino.sampling.steps.unique import draw_unique
 from kamino.schema import Codec
 

@@ -10,9 +10,10 @@ from kamino.constraints import DenialConstraint
 from kamino.constraints.counting.conjunction import conjunction_of
 from kamino.model.protocol import IntArray
 from kamino.sampling.grouping import join_keys
+from kamino.sampling.partners import DEAD
 from kamino.sampling.row_search import tried_codes
 from kamino.sampling.shapes import equal_attributes, shape_of
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.steps.task import Task
 from kamino.schema.joint_codes import number_combinations
 
 _PICKED = 8

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kamino.constraints import DenialConstraint, count_violations, print_constraint
+from kamino.constraints import DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
-from kamino.model.protocol import IntArray, TupleModel
+from kamino.model.protocol import TupleModel
+from kamino.sampling.partners import rates_of
 from kamino.sampling.plan import SamplingPlan
 from kamino.sampling.prices import PerViolation
 from kamino.sampling.sampler import SWEEPS, draw_table
-from kamino.sampling.violations import decoded
 from kamino.schema import Codec
 
 # The weight of a constraint that nothing should violate: one pair among a million rows still costs a factor e.
@@ -127,15 +127,6 @@ def find_weights(
     }
     weights, delivered = _match(searches, sample) if searches else ({}, by_itself)
     return FoundWeights(items=tuple(_found(each, by_itself, weights, delivered) for each in rates.items))
-
-
-def rates_of(
-    codec: Codec, table: Mapping[str, IntArray], constraints: Sequence[DenialConstraint]
-) -> dict[DenialConstraint, float]:
-    """Return the violation rates of a table of codes: over all pairs of rows, or all rows for single ones."""
-    ranked = decoded(codec, table, constraints)
-    every = {True: max(1, ranked.num_rows), False: max(1, math.comb(ranked.num_rows, 2))}
-    return {c: count_violations(ranked, c) / every[c.is_unary] for c in constraints}
 
 
 def target_of(estimate: RateEstimate, by_itself: float) -> float:

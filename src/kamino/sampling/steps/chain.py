@@ -16,11 +16,12 @@ import numpy as np
 from kamino.model.protocol import IntArray
 from kamino.sampling.comparing import Mask
 from kamino.sampling.grouping import first_success, join_keys
+from kamino.sampling.partners import DEAD
 from kamino.sampling.shapes import Order, order_of
 from kamino.sampling.steps.cells import ChainCells, make_cells
 from kamino.sampling.steps.chain_filter import Blocks, sample_states
 from kamino.sampling.steps.rearranged import rearrange
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.steps.task import Task
 
 _MAX_LEVELS = 4096
 _WORK = 1.5e9

@@ -7,7 +7,7 @@ import numpy as np
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.choices import Choices
 from kamino.sampling.drawing import normalised
-from kamino.sampling.steps.task import DEAD
+from kamino.sampling.partners import DEAD
 
 _EXACT_VALUES = 12
 _EXACT_ITEMS = 600

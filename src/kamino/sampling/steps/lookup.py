@@ -28,7 +28,8 @@ from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Mask
 from kamino.sampling.drawing import draw_one_each, draw_places, normalised
 from kamino.sampling.grouping import count_matrix, join_groups
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.task import Task
 from kamino.schema.joint_codes import flatten_codes
 
 _PIECE = 1 << 23

@@ -14,9 +14,10 @@ from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Mask
 from kamino.sampling.drawing import draw_places, normalised
 from kamino.sampling.grouping import count_matrix
+from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.owners import assign_owners
 from kamino.sampling.steps.taking import take_as_drawn
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.steps.task import Task
 
 # Up to this many pairs of an owner and a value, owners are chosen from expected counts; beyond, values are taken as
 # they are drawn.

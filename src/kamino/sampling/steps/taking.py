@@ -6,7 +6,8 @@ import numpy as np
 
 from kamino.model.protocol import IntArray
 from kamino.sampling.grouping import join_keys
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.task import Task
 from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes
 
 _ROUNDS = 12

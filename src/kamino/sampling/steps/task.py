@@ -13,11 +13,10 @@ from kamino.model.protocol import IntArray
 from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Columns, Judge, Mask
 from kamino.sampling.grouping import join_keys
+from kamino.sampling.partners.block import DEAD
 from kamino.sampling.plan import Step
 from kamino.sampling.references import ReferenceMap
 
-# The code of a row for which no value was found.
-DEAD = -1
 # Told the attribute, the number of sweeps done, and the violation rates then.
 OnSweep: TypeAlias = Callable[[str, int, Mapping[DenialConstraint, float]], None]
 

@@ -16,9 +16,10 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.model.protocol import IntArray
 from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Mask
+from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.distinct import draw_distinct
 from kamino.sampling.steps.lookup import dependency_groups, group_weights
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.steps.task import Task
 
 
 def draw_unique(task: Task) -> IntArray:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
-from kamino.model.protocol import IntArray
-from kamino.sampling.block import Block
 from kamino.sampling.comparing import Columns, Judge
 from kamino.sampling.grouping import join_keys
+from kamino.sampling.partners.block import Block
+from kamino.sampling.partners.kernel import count_block
 from kamino.sampling.shapes import equal_attributes, shape_of
 
 # Up to this many numbers, counts are held for every code of every group; above it, for those that occur.
 _DENSE = 20_000_000
 
 
-class HashTally:
+class Hashed:
     """A dependency or a key: rows in groups by what must be equal, and in each group how often each code occurs.
 
     A candidate of a dependency into the column clashes with the rows of its group that have another code. One of a
@@ -28,6 +30,8 @@ class HashTally:
     def __init__(
         self, constraint: DenialConstraint, judge: Judge, attribute: str, columns: Columns, num_rows: int
     ) -> None:
+        self._of_block = partial(count_block, constraint, judge, attribute)
+        self._columns = {name: columns[name] for name in constraint.attributes if name != attribute}
         dependency = shape_of(constraint)[1]
         right = dependency.right if dependency is not None else None
         self._into = right == attribute
@@ -46,12 +50,22 @@ class HashTally:
             self._owner = join_keys([self._group, columns[right]])
             self._same = _Counts(self._owner, codec.size)
 
+    def of_block(self, block: Block) -> FloatArray:
+        """Count for all rows at once."""
+        return self._of_block(self._columns, block).astype(np.float64)
+
+    def load(self, column: IntArray) -> None:
+        """Start from this column."""
+        there = np.flatnonzero((column >= 0) & self._present & (column != (-1 if self._null is None else self._null)))
+        for row, code in zip(there.tolist(), column[there].tolist(), strict=True):
+            self._settle(row, code, 1)
+
     def begin(self, block: Block) -> None:
         """Announce the next block."""
         self._block = block
 
     def count(self, place: int) -> IntArray:
-        """Return the clashes of each candidate of the block's row at `place`."""
+        """Count for one row."""
         row, codes = int(self._block.rows[place]), self._block.candidates[place]
         if not self._present[row]:
             return np.zeros(len(codes), dtype=np.int64)
@@ -66,10 +80,12 @@ class HashTally:
         return found
 
     def change(self, place: int, code: int, count: int) -> None:
-        """Settle the row at `place` with this code, or take it back."""
+        """Settle a row, or take it back."""
         row = int(self._block.rows[place])
-        if code == self._null or not self._present[row]:
-            return
+        if code != self._null and self._present[row]:
+            self._settle(row, code, count)
+
+    def _settle(self, row: int, code: int, count: int) -> None:
         group = int(self._group[row])
         self._counts.change(group, code, count)
         if self._into:
@@ -92,6 +108,7 @@ class _Counts:
         self._groups: dict[int, _OfGroup] = {}
 
     def change(self, group: int, code: int, count: int) -> None:
+        """Settle a row, or take it back."""
         found = self._groups.get(group)
         if found is None:
             found = self._groups[group] = _Dense(self._size) if self._size is not None else _Sparse()
@@ -108,6 +125,7 @@ class _Dense:
         self._counts = np.zeros(size, dtype=np.int64)
 
     def change(self, code: int, count: int) -> None:
+        """Settle a row, or take it back."""
         self._counts[code] += count
 
     def of(self, codes: IntArray, listed: bool) -> IntArray:
@@ -119,6 +137,7 @@ class _Sparse:
         self._counts: dict[int, int] = {}
 
     def change(self, code: int, count: int) -> None:
+        """Settle a row, or take it back."""
         left = self._counts.get(code, 0) + count
         if left:
             self._counts[code] = left

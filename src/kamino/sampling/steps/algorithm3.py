@@ -1,4 +1,4 @@
-"""Row by row: the paper's Algorithm 3. Each row in turn sees the rows before it; then cells are drawn again.
+"""The paper's Algorithm 3: each row in turn sees the rows before it; then cells are drawn again.
 
 A candidate v of row i has the weight p(v | c_i) * exp(-sum of w * violations), where violations are counted with the
 rows before row i, in either direction, and a hard constraint's w is infinite. Where the codes are few or have no order,
@@ -8,21 +8,24 @@ again keeps the law.
 
 Where no draw is clean, values that are already there are tried, weighed by p; a row for which these fail, too, tries
 again once the others are settled.
+
+Two samplers use it. Row by row it is the paper's own. Constraint-aware sampling takes it for what no joint draw fits:
+rows in random order, more candidates, and one sweep.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
-from kamino.model.protocol import FloatArray, IntArray
-from kamino.sampling.block import Block
 from kamino.sampling.comparing import Mask
-from kamino.sampling.partners import count_all, make_partners
+from kamino.sampling.partners import DEAD, Block, Partners, is_hashed, make_partners, rates_of
 from kamino.sampling.spare import neighbouring_codes, new_codes
 from kamino.sampling.steps.free import breaks_checks
-from kamino.sampling.steps.task import DEAD, Task
-from kamino.sampling.tally import Tally, is_hashed, make_tally
+from kamino.sampling.steps.task import Task
 
 # Up to this many codes are weighed one by one: of an ordered domain; of others; of those with quick counts.
 _MOST_ORDERED = 256
@@ -34,6 +37,9 @@ _BLOCK = 256
 _LISTED_BLOCK = 1024
 _BLOCK_CELLS = 1 << 22
 _RETRIES = 8
+# Constraint-aware: how many values of a wide domain are weighed for a row, and how many rows are drawn again.
+_CANDIDATES = 48
+_MOST_SWEPT = 20_000
 
 
 def draw_row_by_row(task: Task) -> IntArray:
@@ -55,8 +61,22 @@ def draw_row_by_row(task: Task) -> IntArray:
     return drawing.codes
 
 
+def draw_indexed(task: Task) -> IntArray:
+    """Draw rows in random order, then one sweep over at most 20,000 of them. Soft constraints are not weighed.
+
+    Guarantees:
+        Rows that are not dead break no hard constraint of the step.  [test_indexed_holds]
+    """
+    drawing = _Drawing(replace(task, candidates=_CANDIDATES, penalties={}))
+    order = task.rng.permutation(task.num_rows)
+    drawing.settle_all(order)
+    drawing.try_again()
+    drawing.settle_all(task.rng.permutation(order)[:_MOST_SWEPT])
+    return drawing.codes
+
+
 class _Drawing:
-    """The column as far as it is drawn, with a tally of each constraint over it."""
+    """The column as far as it is drawn, with the partners of each constraint over it."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -68,8 +88,8 @@ class _Drawing:
         self._listed = self._list_codes()
         self._spots = task.choices.bins_of(self._listed) if self._listed is not None else None
         self._density = task.choices.log_density()
-        self._tallies: list[tuple[Tally, float | None]] = [(self._tally(c), None) for c in self._hard]
-        self._tallies += [(self._tally(c), price) for c, price in self._prices.items()]
+        self._partners: list[tuple[Partners, float | None]] = [(self._make_partners(c), None) for c in self._hard]
+        self._partners += [(self._make_partners(c), price) for c, price in self._prices.items()]
 
     def settle_all(self, rows: IntArray, *, last_resort: bool = False) -> None:
         """Draw each of these rows given all others that are settled, one after the other."""
@@ -92,14 +112,11 @@ class _Drawing:
     def rates(self) -> dict[DenialConstraint, float]:
         """The violation rate of each constraint with a price so far."""
         task = self._task
-        return count_all(
-            {c: make_partners(c, task.judge, task.step.attribute, task.columns, None) for c in self._prices},
-            self.codes,
-        )
+        return rates_of(task.judge.codec, {**task.columns, task.step.attribute: self.codes}, self._prices)
 
-    def _tally(self, constraint: DenialConstraint) -> Tally:
+    def _make_partners(self, constraint: DenialConstraint) -> Partners:
         task = self._task
-        return make_tally(constraint, task.judge, task.step.attribute, task.columns, task.num_rows, self._listed)
+        return make_partners(constraint, task.judge, task.step.attribute, task.columns, task.num_rows, self._listed)
 
     def _list_codes(self) -> IntArray | None:
         task = self._task
@@ -113,8 +130,8 @@ class _Drawing:
         self.codes[rows] = DEAD
         candidates, parts = self._candidates(rows, old, last_resort)
         block = Block(rows=rows, candidates=candidates, listed=self._listed is not None, outside=self.codes, inside=old)
-        for tally, _ in self._tallies:
-            tally.begin(block)
+        for partners, _ in self._partners:
+            partners.begin(block)
         points = self._task.rng.random(len(rows))
         new = old.copy()
         for place, before in enumerate(old.tolist()):
@@ -127,15 +144,15 @@ class _Drawing:
         self.codes[rows] = new
 
     def _change(self, place: int, code: int, count: int) -> None:
-        for tally, _ in self._tallies:
-            tally.change(place, code, count)
+        for partners, _ in self._partners:
+            partners.change(place, code, count)
 
     def _choose(self, place: int, candidates: IntArray, parts: list[FloatArray], point: float) -> int:
         """Draw a clean candidate of the first part that has one."""
         clean: Mask | None = None
         penalty: FloatArray | None = None
-        for tally, price in self._tallies:
-            found = tally.count(place)
+        for partners, price in self._partners:
+            found = partners.count(place)
             if price is None:
                 clean = found == 0 if clean is None else clean & (found == 0)
             else:
@@ -157,9 +174,10 @@ class _Drawing:
         return DEAD
 
     def _candidates(self, rows: IntArray, old: IntArray, last_resort: bool) -> tuple[IntArray, list[FloatArray]]:
-        """Codes to weigh, a line for each row, in one part or in two of which the second is for want of the first.
+        """Return the codes to weigh, a line for each row, and their weights in one part or in two.
 
-        A part holds the weights of its codes, or their logarithms where there are prices.
+        The second part is for rows that find no clean code in the first. A part holds the weights of its codes, or
+        their logarithms where there are prices.
         """
         task = self._task
         if self._listed is not None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
-from kamino.model.protocol import FloatArray, IntArray
-from kamino.sampling.block import Block
 from kamino.sampling.comparing import Columns, Judge, Mask
-from kamino.sampling.steps.task import DEAD
+from kamino.sampling.partners.block import DEAD, Block
 
 
 class Inside:
