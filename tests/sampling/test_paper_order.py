@@ -8,7 +8,7 @@ from tests.sampling.fakes import FakeModel, integers
 from tests.sampling.tables import ADULT, ADULT_CONSTRAINTS, TAX, TAX_CONSTRAINTS, TPCH, TPCH_CONSTRAINTS
 
 from kamino.constraints import Constraints
-from kamino.sampling import Sampling, build_plan, draw_table, paper_sequence
+from kamino.sampling import DrawOptions, Sampling, build_plan, draw_table, paper_sequence
 from kamino.sampling.violations import broken_constraints
 from kamino.schema import Codec, Integer, Key, Schema
 
@@ -69,6 +69,6 @@ def test_paper_sequences_can_be_drawn(codec: Codec, constraints: Constraints, sa
     sequence = paper_sequence(codec, constraints)
     plan = build_plan(codec, constraints, sequence=sequence, num_rows=800)
     rng = np.random.default_rng(1)
-    table = draw_table(plan, FakeModel(codec, sequence), codec, 800, rng, sampling=sampling, sweeps=0)
+    table = draw_table(plan, FakeModel(codec, sequence), codec, 800, rng, DrawOptions(sampling=sampling, sweeps=0))
     assert broken_constraints(codec, table, list(constraints)) == ()
     assert all(len(codes) == 800 for codes in table.values())

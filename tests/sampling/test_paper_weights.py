@@ -18,7 +18,7 @@ from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate
 from kamino.sampling import build_plan
 from kamino.sampling.paper_weights import START, learn_weights
-from kamino.sampling.prices import PerViolation, price_of
+from kamino.sampling.prices import Per, Weight, price_of
 from kamino.sampling.weights import FoundWeight, FoundWeights
 
 CODEC = integers(a=4, b=4)
@@ -59,9 +59,13 @@ def test_untreated_constraints_get_no_weight() -> None:
 
 def test_prices_say_what_weights_mean() -> None:
     dependency, _, single = RULES
-    assert price_of(dependency, {dependency: 8.0}, 100) == 0.08
-    assert price_of(dependency, {dependency: PerViolation(8.0)}, 100) == 8.0
-    assert price_of(single, {single: 8.0}, 100) == price_of(single, {single: PerViolation(8.0)}, 100) == 8.0
+    assert price_of(dependency, {dependency: Weight(8.0)}, 100) == 0.08
+    assert price_of(dependency, {dependency: Weight(8.0, Per.VIOLATION)}, 100) == 8.0
+    assert (
+        price_of(single, {single: Weight(8.0)}, 100)
+        == price_of(single, {single: Weight(8.0, Per.VIOLATION)}, 100)
+        == 8.0
+    )
     (fixed,) = Constraints.parse("weight 2.5: a -> b")
     assert price_of(fixed, {}, 100) == 2.5
 
@@ -70,7 +74,7 @@ def test_the_meaning_survives_json() -> None:
     found = FoundWeights(items=(FoundWeight(constraint=FIRST, weight=0.5, per_violation=True),))
     again = FoundWeights.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False)), RULES)
     assert again == found
-    assert isinstance(again.weights[FIRST], PerViolation)
+    assert again.weights[FIRST].per is Per.VIOLATION
     assert again.targets == {}
 
 

@@ -23,7 +23,7 @@ from tests.sampling.test_guarantee import parents_along, refuse_only_the_impossi
 from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Operator
 from kamino.errors import SamplingError
-from kamino.sampling import Sampling, StepKind, build_plan, draw_table, paper_sequence
+from kamino.sampling import DrawOptions, Sampling, StepKind, Weight, build_plan, draw_table, paper_sequence
 from kamino.sampling.partners import rates_of
 from kamino.sampling.prices import price_of
 from kamino.sampling.steps import algorithm3
@@ -139,7 +139,9 @@ def test_density_counts_once() -> None:
     """Where nothing clashes, a wide column follows p: bins by a chi-squared test with false-alarm rate 1e-4."""
     codec, model, constraints = wide("not (t1.x < t2.x and t1.a > t2.a and t1.x > 1999)")
     plan = build_plan(codec, constraints, sequence=["x", "a"])
-    table = draw_table(plan, model, codec, 3000, np.random.default_rng(2), sampling=Sampling.ROW_BY_ROW, sweeps=1)
+    table = draw_table(
+        plan, model, codec, 3000, np.random.default_rng(2), DrawOptions(sampling=Sampling.ROW_BY_ROW, sweeps=1)
+    )
     seen = np.bincount(model.map_of("a")(table["a"]), minlength=8)
     assert stats.chisquare(seen, model.table("a") * 3000).pvalue > 1e-4
 
@@ -152,7 +154,7 @@ def test_candidates_are_as_many_as_asked() -> None:
     for candidates in (1, 2, 10):
         rng = np.random.default_rng(2)
         options = {"sampling": Sampling.ROW_BY_ROW, "sweeps": 0, "candidates": candidates}
-        table = draw_table(plan, model, codec, 400, rng, **options)
+        table = draw_table(plan, model, codec, 400, rng, DrawOptions(**options))
         rates[candidates] = rates_of(codec, table, constraints)[constraints[0]]
     assert rates[1] == pytest.approx(0.5, abs=0.08)
     assert rates[2] < 0.8 * rates[1]
@@ -170,8 +172,8 @@ def test_soft_weights_act(text: str, weight: float) -> None:
     model = FakeModel(codec, ["a", "b"], sharpness=0.5)
     rates = []
     for each in (0.0, weight):
-        rng, weights = np.random.default_rng(1), {constraints[0]: each}
-        table = draw_table(plan, model, codec, 300, rng, sampling=Sampling.ROW_BY_ROW, weights=weights)
+        rng, weights = np.random.default_rng(1), {constraints[0]: Weight(each)}
+        table = draw_table(plan, model, codec, 300, rng, DrawOptions(sampling=Sampling.ROW_BY_ROW, weights=weights))
         rates.append(rates_of(codec, table, constraints)[constraints[0]])
     assert rates[1] < 0.5 * rates[0]
 
@@ -190,7 +192,7 @@ def test_row_by_row_breaks_no_hard_constraint(
         model = FakeModel(codec, sequence, seed=seed, parents=parents_along(sequence), sharpness=2.0)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(algorithm3, "_MOST_ORDERED", most_ordered)
-            table = draw_table(plan, model, codec, num_rows, np.random.default_rng(seed), **options)
+            table = draw_table(plan, model, codec, num_rows, np.random.default_rng(seed), DrawOptions(**options))
     except SamplingError as error:
         refuse_only_the_impossible(codec, error, num_rows)
         return
@@ -216,7 +218,7 @@ def test_wide_columns_break_nothing(text: str, sizes: dict[str, int]) -> None:
         plan = build_plan(codec, constraints, num_rows=600, sequence=sequence)
         model = FakeModel(codec, sequence, parents=parents_along(sequence))
         rng = np.random.default_rng(4)
-        table = draw_table(plan, model, codec, 600, rng, sampling=Sampling.ROW_BY_ROW, sweeps=1)
+        table = draw_table(plan, model, codec, 600, rng, DrawOptions(sampling=Sampling.ROW_BY_ROW, sweeps=1))
         assert broken_constraints(codec, table, hard) == ()
         assert all(len(codes) == 600 for codes in table.values())
         assert all(len(np.unique(table[name])) > 1 for name in sizes)
@@ -227,7 +229,9 @@ def test_a_few_rows() -> None:
     plan = build_plan(codec, constraints, sequence=["x", "a"])
     for num_rows in (0, 1, 2):
         rng = np.random.default_rng(0)
-        table = draw_table(plan, FakeModel(codec, ["x", "a"]), codec, num_rows, rng, sampling=Sampling.ROW_BY_ROW)
+        table = draw_table(
+            plan, FakeModel(codec, ["x", "a"]), codec, num_rows, rng, DrawOptions(sampling=Sampling.ROW_BY_ROW)
+        )
         assert {name: len(codes) for name, codes in table.items()} == {"x": num_rows, "a": num_rows}
 
 
@@ -236,13 +240,13 @@ def test_what_cannot_be_is_refused() -> None:
     plan = build_plan(codec, constraints, sequence=["x", "a"])
     model = FakeModel(codec, ["x", "a"])
     with pytest.raises(SamplingError, match=r"key \(a\)"):
-        draw_table(plan, model, codec, 9, np.random.default_rng(0), sampling=Sampling.ROW_BY_ROW)
-    table = draw_table(plan, model, codec, 3, np.random.default_rng(0), sampling=Sampling.ROW_BY_ROW)
+        draw_table(plan, model, codec, 9, np.random.default_rng(0), DrawOptions(sampling=Sampling.ROW_BY_ROW))
+    table = draw_table(plan, model, codec, 3, np.random.default_rng(0), DrawOptions(sampling=Sampling.ROW_BY_ROW))
     assert sorted(table["a"].tolist()) == [0, 1, 2]
     with pytest.raises(SamplingError, match="0 candidates"):
-        draw_table(plan, model, codec, 3, np.random.default_rng(0), candidates=0)
+        draw_table(plan, model, codec, 3, np.random.default_rng(0), DrawOptions(candidates=0))
     with pytest.raises(SamplingError, match="-1 sweeps"):
-        draw_table(plan, model, codec, 3, np.random.default_rng(0), sweeps=-1)
+        draw_table(plan, model, codec, 3, np.random.default_rng(0), DrawOptions(sweeps=-1))
 
 
 def test_public_maps_are_followed() -> None:
@@ -250,7 +254,12 @@ def test_public_maps_are_followed() -> None:
     reference = pa.table({"x": [0, 1, 2], "a": [3, 1, 2]})
     plan = build_plan(codec, constraints, sequence=["x", "a"], references={(("x",), "a"): reference})
     table = draw_table(
-        plan, FakeModel(codec, ["x", "a"]), codec, 50, np.random.default_rng(0), sampling=Sampling.ROW_BY_ROW
+        plan,
+        FakeModel(codec, ["x", "a"]),
+        codec,
+        50,
+        np.random.default_rng(0),
+        DrawOptions(sampling=Sampling.ROW_BY_ROW),
     )
     assert np.array_equal(table["a"], np.array([3, 1, 2])[table["x"]])
 
@@ -265,8 +274,8 @@ def test_sweeps_are_reported() -> None:
         codec,
         50,
         np.random.default_rng(0),
-        sampling=Sampling.ROW_BY_ROW,
-        sweeps=2,
-        on_sweep=lambda name, number, rates: seen.append((name, number)),
+        DrawOptions(
+            sampling=Sampling.ROW_BY_ROW, sweeps=2, on_sweep=lambda name, number, rates: seen.append((name, number))
+        ),
     )
     assert seen == [("a", 0), ("a", 1), ("a", 2)]

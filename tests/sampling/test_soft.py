@@ -13,7 +13,7 @@ from tests.sampling.fakes import FakeModel, integers
 
 from kamino.constraints import Constraints, DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
-from kamino.sampling import StepKind, build_plan, draw_table
+from kamino.sampling import DrawOptions, StepKind, Weight, build_plan, draw_table
 from kamino.sampling.partners import rates_of
 from kamino.sampling.soft_notes import soft_notes
 from kamino.sampling.sweeps import SweepLog
@@ -35,7 +35,9 @@ def found(text: str, rate: float, deviation: float, *, num_rows: int, **sizes: i
     rng = np.random.default_rng(3)
     rates = RateEstimates(items=(RateEstimate(constraint=constraint, rate=rate, deviation=deviation),))
     weights = find_weights(plan, model, codec, rates, rng, num_rows=num_rows)
-    table = draw_table(plan, model, codec, 2 * num_rows, rng, weights=weights.weights, targets=weights.targets)
+    table = draw_table(
+        plan, model, codec, 2 * num_rows, rng, DrawOptions(weights=weights.weights, targets=weights.targets)
+    )
     return weights, rates_of(codec, table, [constraint])[constraint]
 
 
@@ -44,7 +46,9 @@ def test_blocks_follow_their_law() -> None:
     codec, model, constraints = problem("weight 0.8: key (b)\nweight 0.5: check (b < 1)", b=2)
     plan = build_plan(codec, constraints)
     rng, draws = np.random.default_rng(1), 700
-    seen = Counter(tuple(draw_table(plan, model, codec, 3, rng, sweeps=5)["b"].tolist()) for _ in range(draws))
+    seen = Counter(
+        tuple(draw_table(plan, model, codec, 3, rng, DrawOptions(sweeps=5))["b"].tolist()) for _ in range(draws)
+    )
     p = model.table("b")
     law = {}
     for rows in product(range(2), repeat=3):
@@ -60,8 +64,8 @@ def test_weight_zero_changes_nothing() -> None:
     codec, model, constraints = problem(f"{ORDER}\nsoft: a -> b\nsoft: check (b < 2)", a=9, b=9)
     with_soft = build_plan(codec, constraints, sequence=["a", "b"])
     without = build_plan(codec, [], sequence=["a", "b"])
-    weights = dict.fromkeys(constraints, 0.0)
-    drawn = draw_table(with_soft, model, codec, 500, np.random.default_rng(1), weights=weights)
+    weights = dict.fromkeys(constraints, Weight(0.0))
+    drawn = draw_table(with_soft, model, codec, 500, np.random.default_rng(1), DrawOptions(weights=weights))
     free = draw_table(without, model, codec, 500, np.random.default_rng(1))
     assert all(np.array_equal(drawn[name], free[name]) for name in free)
 
@@ -71,7 +75,9 @@ def test_weights_do_not_depend_on_size() -> None:
     plan = build_plan(codec, [constraint], sequence=["a", "b"])
     rates = []
     for num_rows in (1_500, 12_000):
-        table = draw_table(plan, model, codec, num_rows, np.random.default_rng(2), weights={constraint: 15.0})
+        table = draw_table(
+            plan, model, codec, num_rows, np.random.default_rng(2), DrawOptions(weights={constraint: Weight(15.0)})
+        )
         rates.append(rates_of(codec, table, [constraint])[constraint])
     assert rates[0] == pytest.approx(rates[1], rel=0.1)
 
@@ -98,7 +104,7 @@ def test_two_constraints_are_matched_together() -> None:
     rng = np.random.default_rng(3)
     rates = RateEstimates(items=tuple(RateEstimate(constraint=c, rate=0.1, deviation=0.01) for c in constraints))
     weights = find_weights(plan, model, codec, rates, rng, num_rows=1_000)
-    table = draw_table(plan, model, codec, 3_000, rng, weights=weights.weights, targets=weights.targets)
+    table = draw_table(plan, model, codec, 3_000, rng, DrawOptions(weights=weights.weights, targets=weights.targets))
     assert list(rates_of(codec, table, constraints).values()) == pytest.approx([0.1, 0.1], rel=0.2)
 
 
@@ -127,9 +133,11 @@ def test_sweeps_are_reported_and_converge() -> None:
         codec,
         2_000,
         np.random.default_rng(1),
-        weights={constraint: 15.0},
-        sweeps=3,
-        on_sweep=lambda name, number, rates: seen.append((name, number, rates[constraint])),
+        DrawOptions(
+            weights={constraint: Weight(15.0)},
+            sweeps=3,
+            on_sweep=lambda name, number, rates: seen.append((name, number, rates[constraint])),
+        ),
     )
     assert [(name, number) for name, number, _ in seen] == [("b", 0), ("b", 1), ("b", 2), ("b", 3)]
     assert seen[3][2] == pytest.approx(seen[2][2], rel=0.2)
@@ -150,7 +158,9 @@ def test_plan_says_where_soft_constraints_are_weighed() -> None:
 def test_soft_constraints_break_no_hard_one() -> None:
     codec, model, constraints = problem(f"{ORDER}\ncheck (b <= a)\nc -> a", c=30, a=10, b=10)
     plan = build_plan(codec, constraints, sequence=["c", "a", "b"])
-    table = draw_table(plan, model, codec, 400, np.random.default_rng(1), weights={constraints[0]: 200.0})
+    table = draw_table(
+        plan, model, codec, 400, np.random.default_rng(1), DrawOptions(weights={constraints[0]: Weight(200.0)})
+    )
     rates = rates_of(codec, table, constraints)
     assert rates[constraints[1]] == rates[constraints[2]] == 0.0
     free = draw_table(plan, model, codec, 400, np.random.default_rng(1))
@@ -163,7 +173,12 @@ def test_sweeps_are_logged(sweeps: int) -> None:
     plan = build_plan(codec, [constraint], sequence=["a", "b"])
     log, rng = SweepLog(), np.random.default_rng(1)
     table = draw_table(
-        plan, model, codec, 500, rng, weights={constraint: 15.0}, targets={}, sweeps=sweeps, on_sweep=log
+        plan,
+        model,
+        codec,
+        500,
+        rng,
+        DrawOptions(weights={constraint: Weight(15.0)}, targets={}, sweeps=sweeps, on_sweep=log),
     )
     assert [(each.attribute, each.sweep) for each in log.records] == [("b", number) for number in range(sweeps + 1)]
     (line,) = log.lines()

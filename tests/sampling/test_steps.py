@@ -13,7 +13,7 @@ from tests.sampling.fakes import FakeModel, integers
 from kamino.constraints import Constraints, count_violations
 from kamino.errors import SamplingError
 from kamino.model.protocol import CodeMap, TupleModel
-from kamino.sampling import Sampling, StepKind, build_plan, draw_table
+from kamino.sampling import DrawOptions, Sampling, StepKind, build_plan, draw_table
 from kamino.sampling.choices import make_choices
 from kamino.sampling.comparing import Judge
 from kamino.sampling.sampler import DRAWERS
@@ -312,7 +312,9 @@ def test_ways_to_sample(sampling: Sampling) -> None:
     codec = integers(a=6, b=6)
     constraints = list(Constraints.parse("a -> b\ncheck (b != 3)"))
     plan = build_plan(codec, constraints)
-    table = draw_table(plan, FakeModel(codec, plan.sequence), codec, 200, np.random.default_rng(0), sampling=sampling)
+    table = draw_table(
+        plan, FakeModel(codec, plan.sequence), codec, 200, np.random.default_rng(0), DrawOptions(sampling=sampling)
+    )
     assert all(len(codes) == 200 for codes in table.values())
     broken = len(broken_constraints(codec, table, constraints))
     assert broken == (2 if sampling is Sampling.INDEPENDENT else 0)
@@ -328,7 +330,7 @@ def test_progress_is_told() -> None:
         codec,
         5,
         np.random.default_rng(0),
-        progress=lambda step, place, total: seen.append((step.attribute, place, total)),
+        DrawOptions(progress=lambda step, place, total: seen.append((step.attribute, place, total))),
     )
     assert seen == [("a", 0, 2), ("b", 1, 2)]
     with pytest.raises(SamplingError, match="-1 rows"):

@@ -12,7 +12,7 @@ import kamino
 from kamino.constraints import DenialConstraint, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.engine.typing import SPELLINGS
-from kamino.pipeline.drawing import Given, allowed_values
+from kamino.pipeline.conditions import Given, allowed_values
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.notes import found_notes, promise_notes, trusted_notes
 from kamino.sampling import Sampling, build_plan

@@ -17,7 +17,8 @@ from kamino.io.bundle import read_bundle, write_bundle
 from kamino.io.frames import like
 from kamino.io.text import read_text
 from kamino.pipeline.certificate import certificate_of, count_promised
-from kamino.pipeline.drawing import Given, Ways, draw
+from kamino.pipeline.conditions import Given
+from kamino.pipeline.drawing import Ways, draw
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
 from kamino.pipeline.run_plan import RunPlan, plan_run
@@ -25,7 +26,7 @@ from kamino.pipeline.settings import Preset, Settings
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.pipeline.writing import WrittenTable, write_drawn
-from kamino.sampling.steps.task import OnSweep
+from kamino.sampling import OnSweep
 from kamino.sampling.sweeps import SweepLog
 from kamino.schema import Schema
 

@@ -11,7 +11,7 @@ import numpy as np
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison, Constant
 from kamino.model.protocol import Conditional, FloatArray, IntArray
-from kamino.sampling.comparing import TABLE_SIZE, Columns, Judge, Mask
+from kamino.sampling.comparing import Columns, Judge, Mask, is_tabled
 from kamino.sampling.drawing import draw_places, normalised, spread_points
 from kamino.sampling.grouping import join_keys
 
@@ -236,7 +236,7 @@ def _cut_points(judge: Judge, name: str, own: Sequence[DenialConstraint]) -> set
     points = set() if codec.null_code is None else {codec.null_code}
     if not own:
         return points
-    if codec.size <= TABLE_SIZE:
+    if is_tabled(codec):
         codes = {name: np.arange(codec.size, dtype=np.int64)}
         bad = np.logical_or.reduce([judge.violates(c, codes, codes) for c in own])
         return points | set((np.flatnonzero(bad[1:] != bad[:-1]) + 1).tolist())

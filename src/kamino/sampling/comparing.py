@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kamino.constraints.counting.ranks import RankedTable, compare
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, NullTest, Operator, Predicate
-from kamino.schema import AttributeCodec, Codec
+from kamino.schema import AttributeCodec, Codec, GridCodec
 
 Codes: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -78,7 +78,7 @@ class Judge:
     def compare_constant(self, name: str, codes: Codes, op: Operator, constant: Constant) -> Mask:
         """Tell which codes stand for values that compare so with a constant; null never does."""
         codec = self.codec[name]
-        if codec.size <= TABLE_SIZE:
+        if is_tabled(codec):
             key = (name, op, constant)
             if key not in self._constants:
                 every = RankedTable(pa.table({name: _plain(codec, np.arange(codec.size, dtype=np.int64))}))
@@ -110,6 +110,11 @@ class Judge:
             x, y = self._pairs[left, right]
             return x[a], y[b]
         return 2 * a, _on_axis(one, other, b)
+
+
+def is_tabled(codec: AttributeCodec) -> bool:
+    """Whether constants are compared through a table: of small domains, and of those without a grid."""
+    return codec.size <= TABLE_SIZE or not isinstance(codec, GridCodec)
 
 
 def _pick(column: Column, t1: Columns, t2: Columns) -> Codes:

@@ -82,6 +82,13 @@ class SamplingPlan:
         weighed = {c for step in self.steps for c in step.soft}
         return tuple(c for c in self.soft if c not in weighed)
 
+    def first(self, num_attributes: int) -> SamplingPlan:
+        """Return the plan of the first attributes alone, with the constraints that speak of no others."""
+        names = self.sequence[:num_attributes]
+        implied = tuple(c for c in self.implied if set(c.attributes) <= set(names))
+        steps = self.steps[:num_attributes]
+        return SamplingPlan(sequence=names, steps=steps, implied=implied, references=self.references)
+
     @property
     def hard(self) -> tuple[DenialConstraint, ...]:
         """All hard constraints, those that others imply included."""

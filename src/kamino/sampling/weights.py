@@ -18,10 +18,11 @@ import numpy as np
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
 from kamino.model.protocol import TupleModel
+from kamino.sampling.options import SWEEPS, DrawOptions
 from kamino.sampling.partners import rates_of
 from kamino.sampling.plan import SamplingPlan
-from kamino.sampling.prices import PerViolation
-from kamino.sampling.sampler import SWEEPS, draw_table
+from kamino.sampling.prices import Per, Weight
+from kamino.sampling.sampler import draw_table
 from kamino.schema import Codec
 
 # The weight of a constraint that nothing should violate: one pair among a million rows still costs a factor e.
@@ -65,9 +66,12 @@ class FoundWeights:
     items: tuple[FoundWeight, ...] = ()
 
     @property
-    def weights(self) -> dict[DenialConstraint, float]:
+    def weights(self) -> dict[DenialConstraint, Weight]:
         """The weight of each constraint, for `draw_table`."""
-        return {e.constraint: PerViolation(e.weight) if e.per_violation else e.weight for e in self.items}
+        return {
+            e.constraint: Weight(e.weight, Per.VIOLATION if e.per_violation else Per.VIOLATIONS_OVER_ROWS)
+            for e in self.items
+        }
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return plain data that `json.dumps` takes."""
@@ -115,7 +119,8 @@ def find_weights(
     part = _up_to(plan, judged)
 
     def sample(weights: Mapping[DenialConstraint, float]) -> dict[DenialConstraint, float]:
-        table = draw_table(part, model, codec, num_rows, rng, weights=weights, sweeps=sweeps)
+        options = DrawOptions(weights={c: Weight(value) for c, value in weights.items()}, sweeps=sweeps)
+        table = draw_table(part, model, codec, num_rows, rng, options)
         return rates_of(codec, table, judged)
 
     by_itself = sample({})
@@ -149,10 +154,7 @@ def _is_kept(estimate: RateEstimate, rate: float, num_constraints: int) -> bool:
 def _up_to(plan: SamplingPlan, constraints: Sequence[DenialConstraint]) -> SamplingPlan:
     """The plan as far as the constraints need it."""
     wanted = {name for c in constraints for name in c.attributes}
-    last = max(place for place, name in enumerate(plan.sequence) if name in wanted) + 1
-    names = plan.sequence[:last]
-    implied = tuple(c for c in plan.implied if set(c.attributes) <= set(names))
-    return SamplingPlan(sequence=names, steps=plan.steps[:last], implied=implied, references=plan.references)
+    return plan.first(max(place for place, name in enumerate(plan.sequence) if name in wanted) + 1)
 
 
 class _Search:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -13,12 +13,10 @@ from kamino.model.protocol import IntArray
 from kamino.sampling.choices import Choices
 from kamino.sampling.comparing import Columns, Judge, Mask
 from kamino.sampling.grouping import join_keys
+from kamino.sampling.options import OnSweep
 from kamino.sampling.partners.block import DEAD
 from kamino.sampling.plan import Step
 from kamino.sampling.references import ReferenceMap
-
-# Told the attribute, the number of sweeps done, and the violation rates then.
-OnSweep: TypeAlias = Callable[[str, int, Mapping[DenialConstraint, float]], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
