@@ -78,7 +78,7 @@ def _restricted(cells: Cells, codes: IntArray) -> tuple[Cells, FloatArray]:
     width = np.diff(starts, append=size)
     labels = cells.map.labels[run]
     share = np.where(np.isin(starts, codes), cells.share[run] * width / cells.width[run], 0.0)
-    part: FloatArray = np.bincount(labels, weights=share, minlength=cells.map.bins)
+    part = np.bincount(labels, weights=share, minlength=cells.map.bins).astype(np.float64)
     # Codes that a model gives no share are allowed all the same, and share what is left of a bin.
     width_allowed = np.where(np.isin(starts, codes), width, 0).astype(np.float64)
     count = np.bincount(labels, weights=width_allowed, minlength=cells.map.bins)
