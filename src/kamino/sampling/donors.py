@@ -1,4 +1,4 @@
-"""Whom a row becomes a copy of, where no value was found for it."""
+"""Which row is copied into a row for which no value was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing many rows so that together they follow their distributions more closely than independent draws would.
+"""Stratified sampling: many rows together follow their distributions more closely than independent draws would.
 
 Rows of one context take evenly spread points of [0, 1), with a shift that is random for each context: each value's
 count is within one row of what is expected, and a single row still follows its own distribution.

@@ -19,7 +19,7 @@ from kamino.sampling.grouping import first_success, join_keys
 from kamino.sampling.partners import DEAD
 from kamino.sampling.shapes import Order, order_of
 from kamino.sampling.steps.cells import ChainCells, make_cells
-from kamino.sampling.steps.chain_filter import Blocks, sample_states
+from kamino.sampling.steps.chain_filter import Blocks, State, sample_states
 from kamino.sampling.steps.rearranged import rearrange
 from kamino.sampling.steps.task import Task
 
@@ -152,7 +152,7 @@ def _draw_cells(
         piece = slice(start, start + _PIECE)
         result[piece] = _draw_between(cells, blocks.context[piece], low[piece], high[piece], rng)
     result[first] = after[blocks.block[first]]
-    result[after[blocks.block] == -2] = -1
+    result[after[blocks.block] == State.NO_SOLUTION] = DEAD
     return result
 
 

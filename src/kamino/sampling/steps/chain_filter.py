@@ -11,6 +11,7 @@ since the state becomes u exactly if all rows lie in m..u and one is u. All chai
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,13 @@ from kamino.sampling.steps.cells import ChainCells
 
 _PIECE = 1 << 22
 _TINY = 1e-290
+
+
+class State(enum.IntEnum):
+    """What stands in place of a cell: before the first value of a chain, and in a chain without a solution."""
+
+    NOTHING_YET = -1
+    NO_SOLUTION = -2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +54,7 @@ class Blocks:
 def sample_states(
     cells: ChainCells, blocks: Blocks, *, ties_equal: bool, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Draw the state before and after each block; -1 is "nothing yet", -2 that the chain has no solution.
+    """Draw the state before and after each block: a cell, or a `State`.
 
     Guarantees:
         States have their exact joint law.  [test_chain_is_exact]
@@ -66,8 +74,8 @@ def sample_states(
             piece = here[start : start + lines]
             before = _start_state(len(piece), size) if step == 0 else forward[piece - 1]
             forward[piece] = _advance(before, counts[piece], table, size, ties_equal=ties_equal)
-    after = np.full(num_blocks, -2, dtype=np.int64)
-    prior = np.full(num_blocks, -2, dtype=np.int64)
+    after = np.full(num_blocks, State.NO_SOLUTION, dtype=np.int64)
+    prior = np.full(num_blocks, State.NO_SOLUTION, dtype=np.int64)
     for step in range(len(ends) - 2, -1, -1):
         here = by_level[ends[step] : ends[step + 1]]
         is_last = np.append(blocks.chain[1:] != blocks.chain[:-1], True)[here] if num_blocks else np.zeros(0, np.bool_)
@@ -82,7 +90,8 @@ def sample_states(
             prior[piece] = draw_one_each(before + column, rng)
             if step > 0:
                 after[piece - 1] = prior[piece]
-    return np.where(after < 0, -2, prior - 1), np.where(after < 0, -2, after - 1)
+    unsolved = after < 0
+    return np.where(unsolved, State.NO_SOLUTION, prior - 1), np.where(unsolved, State.NO_SOLUTION, after - 1)
 
 
 def _start_state(lines: int, size: int) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 
 from kamino.model.protocol import FloatArray, IntArray
@@ -17,6 +19,13 @@ _SWEEP_WORK = 4_000_000
 _LARGE_PART = 200
 # Domains up to this size are listed to find values that are still free.
 _LISTED = 1 << 22
+
+
+class Place(enum.IntEnum):
+    """What an item gets in place of a value: nothing, because all are used, or null."""
+
+    NOTHING_LEFT = -1
+    NULL = -2
 
 
 def draw_distinct(choices: Choices, parts: IntArray, rng: np.random.Generator) -> IntArray:
@@ -53,12 +62,12 @@ def _draw_exact(choices: Choices, parts: IntArray, null: int | None, rng: np.ran
         own = probability[choices.context[items]][:, values]
         place = _subset_draw(own, nulls[choices.context[items]], rng)
         drawn = np.append(choices.starts[values], DEAD)[np.where(place >= 0, place, -1)]
-        codes[items] = np.where(place == -2, -1 if null is None else null, drawn)
+        codes[items] = np.where(place == Place.NULL, DEAD if null is None else null, drawn)
     return codes
 
 
 def _subset_draw(own: FloatArray, nulls: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Draw places for items in turn; -2 is null, -1 that nothing is left. Sums run over the sets of used values."""
+    """Draw the place of a value, or a `Place`, for items in turn. Sums run over the sets of used values."""
     num_items, num_values = own.shape
     room = num_items if nulls.any() else min(num_items, num_values)
     sets = np.arange(1 << num_values)
@@ -69,7 +78,7 @@ def _subset_draw(own: FloatArray, nulls: FloatArray, rng: np.random.Generator) -
             free = (sets >> value) & 1 == 0
             total[free] += own[item, value] * ahead[item + 1][sets[free] | (1 << value)]
         ahead[item] = total / max(total.max(), 1e-300)
-    result = np.full(num_items, -1, dtype=np.int64)
+    result = np.full(num_items, Place.NOTHING_LEFT, dtype=np.int64)
     used = 0
     for item in range(room):
         free_value = np.array([(used >> value) & 1 == 0 for value in range(num_values)], dtype=np.bool_)
@@ -79,7 +88,7 @@ def _subset_draw(own: FloatArray, nulls: FloatArray, rng: np.random.Generator) -
             continue
         place = int(np.searchsorted(np.cumsum(weight), rng.random() * weight.sum(), side="right"))
         place = min(place, num_values)
-        result[item] = -2 if place == num_values else place
+        result[item] = Place.NULL if place == num_values else place
         used |= 0 if place == num_values else 1 << place
     return result
 

@@ -15,7 +15,7 @@ from kamino.sampling.comparing import Mask
 from kamino.sampling.drawing import draw_places, normalised
 from kamino.sampling.grouping import count_matrix
 from kamino.sampling.partners import DEAD
-from kamino.sampling.steps.owners import assign_owners
+from kamino.sampling.steps.owners import Owner, assign_owners
 from kamino.sampling.steps.taking import take_as_drawn
 from kamino.sampling.steps.task import Task
 
@@ -166,7 +166,7 @@ def _fixed_owners(
         mine = task.columns[each.right][rows[first]]
         null = task.judge.is_null(each.right, mine)
         agree &= (mine[:, None] == found[None, :]) | (found < 0)[None, :] | null[:, None]
-    return np.where(~known, -1, np.where(agree.any(axis=0), np.argmax(agree, axis=0), -2))
+    return np.where(~known, Owner.NOBODY, np.where(agree.any(axis=0), np.argmax(agree, axis=0), Owner.FORBIDDEN))
 
 
 def _inside(choices: Choices) -> IntArray:
