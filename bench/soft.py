@@ -34,7 +34,7 @@ from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate, multiplier_for
 from kamino.sampling import DrawOptions, build_plan, draw_table
 from kamino.sampling.partners import rates_of
-from kamino.sampling.weights import FoundWeights, find_weights
+from kamino.sampling.soft.weights import FoundWeights, find_weights
 from kamino.schema import Codec, CodedTable, Integer, Schema, draft_schema
 
 Rates = Mapping[DenialConstraint, float]

@@ -25,7 +25,7 @@ from kamino.errors import SamplingError
 from kamino.model.marginal.network import MarginalModel, Node
 from kamino.model.protocol import Cells, ModelAttribute, TupleModel
 from kamino.sampling import DrawOptions, Sampling, build_plan, conditioned
-from kamino.sampling.comparing import Judge
+from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.conditioned import checks_of, draw_given
 from kamino.schema import Categorical, Codec, Schema
 

@@ -7,8 +7,8 @@ from tests.sampling.fakes import integers
 from tests.sampling.test_steps import make_task
 
 from kamino.constraints import Constraints
-from kamino.sampling.donors import find_donors
-from kamino.sampling.plan import StepKind
+from kamino.sampling.plan.sampling_plan import StepKind
+from kamino.sampling.repair.donors import find_donors
 
 
 def test_donors_are_near() -> None:

@@ -7,7 +7,7 @@ from tests.sampling.exactness import assert_copies_exact, assert_exact
 from tests.sampling.fakes import integers
 
 from kamino.constraints import Constraints
-from kamino.sampling.plan import StepKind
+from kamino.sampling.plan.sampling_plan import StepKind
 
 CHAIN = "not (t1.x > t2.x and t1.a < t2.a)"
 FALLING = "not (t1.x < t2.x and t1.a < t2.a)"
@@ -93,8 +93,8 @@ def test_unique_is_exact(text: str, sizes: dict[str, int], columns: dict[str, li
 
 
 def test_mixing_of_large_keys_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kamino.sampling.steps.distinct._EXACT_VALUES", -1)
-    monkeypatch.setattr("kamino.sampling.steps.distinct._SWEEPS", 60)
+    monkeypatch.setattr("kamino.sampling.steps.unique.distinct._EXACT_VALUES", -1)
+    monkeypatch.setattr("kamino.sampling.steps.unique.distinct._SWEEPS", 60)
     run("key (a)", {"x": 1, "a": 4}, {"x": [0, 0, 0]}, StepKind.UNIQUE, seed=6)
 
 

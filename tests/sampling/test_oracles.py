@@ -15,13 +15,13 @@ from tests.sampling.test_guarantee import named_constraints, rows_of
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
-from kamino.sampling.clique import find_clique
-from kamino.sampling.comparing import Judge
-from kamino.sampling.drawing import draw_places, spread_points
-from kamino.sampling.existence import Answer, find_table
-from kamino.sampling.grouping import first_success, join_groups
-from kamino.sampling.refusal import refuse_unsatisfiable
-from kamino.sampling.row_search import find_rows
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.codes.grouping import first_success, join_groups
+from kamino.sampling.codes.stratified import draw_places, spread_points
+from kamino.sampling.feasible.clique import find_clique
+from kamino.sampling.feasible.existence import Answer, find_table
+from kamino.sampling.feasible.refusal import refuse_unsatisfiable
+from kamino.sampling.feasible.row_search import find_rows
 from kamino.schema import Codec, Date, Integer, Real, Schema
 
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

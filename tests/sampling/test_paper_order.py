@@ -9,7 +9,7 @@ from tests.sampling.tables import ADULT, ADULT_CONSTRAINTS, TAX, TAX_CONSTRAINTS
 
 from kamino.constraints import Constraints
 from kamino.sampling import DrawOptions, Sampling, build_plan, draw_table, paper_sequence
-from kamino.sampling.violations import broken_constraints
+from kamino.sampling.codes.recounting import broken_constraints
 from kamino.schema import Codec, Integer, Key, Schema
 
 

@@ -17,9 +17,9 @@ from kamino.engine.paper_weights import NoisyMatrix
 from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate
 from kamino.sampling import build_plan
-from kamino.sampling.paper_weights import START, learn_weights
-from kamino.sampling.prices import Per, Weight, price_of
-from kamino.sampling.weights import FoundWeight, FoundWeights
+from kamino.sampling.soft.algorithm5 import START, learn_weights
+from kamino.sampling.soft.prices import Per, Weight, price_of
+from kamino.sampling.soft.weights import FoundWeight, FoundWeights
 
 CODEC = integers(a=4, b=4)
 RULES = Constraints.parse("soft: a -> b\nsoft: key (b)\nsoft: check (b < 2)")

@@ -13,13 +13,13 @@ from tests.sampling.fakes import integers
 from tests.sampling.strategies import OPERATORS, codecs, general, lines
 
 from kamino.constraints import Constraints, DenialConstraint, count_violations
-from kamino.sampling.comparing import Judge
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.codes.recounting import decoded
 from kamino.sampling.partners import DEAD, Block, Partners, counting, hashed, make_partners, rates_of
 from kamino.sampling.partners.alone import Alone
 from kamino.sampling.partners.hashed import Hashed
 from kamino.sampling.partners.kernel import Kernel, clashes_between
 from kamino.sampling.partners.tabled import Tabled
-from kamino.sampling.violations import decoded
 from kamino.schema import Boolean, Codec
 
 NUM_ROWS = 9

@@ -16,7 +16,7 @@ from tests.sampling.tables import ADULT, ADULT_CONSTRAINTS, TAX, TAX_CONSTRAINTS
 from kamino.constraints import Constraints, DenialConstraint, print_constraint
 from kamino.errors import SamplingError, SchemaError
 from kamino.sampling import SamplingPlan, Step, StepKind, build_plan
-from kamino.sampling.shapes import split_implied
+from kamino.sampling.plan.shapes import split_implied
 from kamino.schema import Boolean, Codec, Integer, Key, Schema
 
 ADULT_PLAN = """\

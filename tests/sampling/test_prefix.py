@@ -14,8 +14,8 @@ from tests.sampling.test_guarantee import parents_along, rows_of
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
 from kamino.sampling import DrawOptions, build_plan, draw_table
-from kamino.sampling.comparing import Judge
-from kamino.sampling.repair import repair
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.repair.repairing import repair
 from kamino.schema import Codec
 
 

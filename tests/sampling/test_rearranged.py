@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kamino.sampling.steps.rearranged import rearrange
+from kamino.sampling.steps.chain.rearranged import rearrange
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -13,9 +13,9 @@ from tests.sampling.test_oracles import random_table
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
-from kamino.sampling.comparing import Judge
-from kamino.sampling.repair import repair
-from kamino.sampling.violations import broken_constraints
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.codes.recounting import broken_constraints
+from kamino.sampling.repair.repairing import repair
 from kamino.schema import Codec
 
 

@@ -24,11 +24,11 @@ from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Operator
 from kamino.errors import SamplingError
 from kamino.sampling import DrawOptions, Sampling, StepKind, Weight, build_plan, draw_table, paper_sequence
+from kamino.sampling.codes.recounting import broken_constraints
 from kamino.sampling.partners import rates_of
-from kamino.sampling.prices import price_of
+from kamino.sampling.soft.prices import price_of
 from kamino.sampling.steps import algorithm3
 from kamino.sampling.steps.algorithm3 import draw_row_by_row
-from kamino.sampling.violations import broken_constraints
 from kamino.schema import Codec
 
 SAME_COPY = Comparison(Column("copy", 1), Operator.EQ, Column("copy", 2))

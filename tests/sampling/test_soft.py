@@ -15,9 +15,9 @@ from kamino.constraints import Constraints, DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
 from kamino.sampling import DrawOptions, StepKind, Weight, build_plan, draw_table
 from kamino.sampling.partners import rates_of
-from kamino.sampling.soft_notes import soft_notes
-from kamino.sampling.sweeps import SweepLog
-from kamino.sampling.weights import HEAVIEST, FoundWeights, find_weights, target_of
+from kamino.sampling.soft.soft_notes import soft_notes
+from kamino.sampling.soft.sweeps import SweepLog
+from kamino.sampling.soft.weights import HEAVIEST, FoundWeights, find_weights, target_of
 from kamino.schema import Codec
 
 ORDER = "soft: not (t1.a < t2.a and t1.b > t2.b)"

@@ -14,11 +14,11 @@ from kamino.constraints import Constraints, count_violations
 from kamino.errors import SamplingError
 from kamino.model.protocol import CodeMap, TupleModel
 from kamino.sampling import DrawOptions, Sampling, StepKind, build_plan, draw_table
-from kamino.sampling.choices import make_choices
-from kamino.sampling.comparing import Judge
+from kamino.sampling.codes.choices import make_choices
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.codes.recounting import broken_constraints
 from kamino.sampling.sampler import DRAWERS
-from kamino.sampling.steps.owners import assign_owners
-from kamino.sampling.violations import broken_constraints
+from kamino.sampling.steps.ownership.owners import assign_owners
 from kamino.schema import Codec, Integer, Schema
 
 
@@ -37,7 +37,9 @@ def draw(
     assert isinstance(model, TupleModel)
     # The steps themselves must keep the constraints; the repair at the end would hide that they do not.
     refuse = (
-        contextlib.nullcontext() if repaired else mock.patch("kamino.sampling.repair._Repair.keep_most", _no_repair)
+        contextlib.nullcontext()
+        if repaired
+        else mock.patch("kamino.sampling.repair.repairing._Repair.keep_most", _no_repair)
     )
     with refuse:
         table = draw_table(plan, model, codec, num_rows, np.random.default_rng(seed))
@@ -122,7 +124,7 @@ def test_chain_holds() -> None:
 
 
 def test_long_chains_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kamino.sampling.steps.chain._MAX_LEVELS", 50)
+    monkeypatch.setattr("kamino.sampling.steps.chain.chain._MAX_LEVELS", 50)
     draw(integers(x=100_000, a=200_000), "not (t1.x > t2.x and t1.a > t2.a)")
 
 

@@ -16,8 +16,8 @@ from kamino.pipeline.conditions import Given, allowed_values
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.notes import found_notes, promise_notes, trusted_notes
 from kamino.sampling import Sampling, build_plan
-from kamino.sampling.soft_notes import soft_notes
-from kamino.sampling.sweeps import SweepLog
+from kamino.sampling.soft.soft_notes import soft_notes
+from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import Source
 
 

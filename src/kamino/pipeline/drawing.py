@@ -15,9 +15,9 @@ from kamino.pipeline.conditions import Allowed, Given, allowed_codes, condition_
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.sampling import DrawOptions, OnSweep, Sampling, SamplingPlan, build_plan, draw_table
-from kamino.sampling.comparing import Judge
+from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.conditioned import checks_of, draw_given
-from kamino.sampling.repair import repair
+from kamino.sampling.repair.repairing import repair
 from kamino.schema import CodedTable
 
 

@@ -24,7 +24,7 @@ from kamino.pipeline.model_file import (
 )
 from kamino.pipeline.references import References, to_json
 from kamino.pipeline.settings import Settings
-from kamino.sampling.weights import FoundWeights
+from kamino.sampling.soft.weights import FoundWeights
 from kamino.schema import Codec, Schema
 
 FORMAT = "kamino-model-1"

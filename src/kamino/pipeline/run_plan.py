@@ -16,7 +16,7 @@ from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import rates_noise
 from kamino.privacy import gaussian_mu
 from kamino.sampling import Sampling, SamplingPlan, build_plan, paper_sequence
-from kamino.sampling.soft_notes import soft_notes
+from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.schema import Codec, Schema
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.pipeline.writing import WrittenTable, write_drawn
 from kamino.sampling import OnSweep
-from kamino.sampling.sweeps import SweepLog
+from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import Schema
 
 

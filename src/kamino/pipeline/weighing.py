@@ -15,8 +15,8 @@ from kamino.model.neural import NeuralModel
 from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.privacy import Gate, multiplier_for
 from kamino.sampling import SamplingPlan
-from kamino.sampling.paper_weights import learn_weights
-from kamino.sampling.weights import FoundWeights, find_weights
+from kamino.sampling.soft.algorithm5 import learn_weights
+from kamino.sampling.soft.weights import FoundWeights, find_weights
 from kamino.schema import Codec, CodedTable
 
 

@@ -26,7 +26,7 @@ from kamino.pipeline.drawing import Ways, draw_columns, mend_columns
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.stages import Stage
 from kamino.sampling import OnSweep
-from kamino.sampling.sweeps import SweepLog
+from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import CodedTable
 
 Counts = Mapping[DenialConstraint, int]

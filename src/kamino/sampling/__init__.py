@@ -2,12 +2,12 @@
 
 from kamino.sampling.modes import Sampling
 from kamino.sampling.options import DrawOptions, OnSweep
-from kamino.sampling.ordering import random_order
-from kamino.sampling.paper_order import paper_sequence
-from kamino.sampling.plan import SamplingPlan, Step, StepKind
-from kamino.sampling.planner import build_plan
-from kamino.sampling.prices import Per, Weight
+from kamino.sampling.plan.ordering import random_order
+from kamino.sampling.plan.paper_order import paper_sequence
+from kamino.sampling.plan.planner import build_plan
+from kamino.sampling.plan.sampling_plan import SamplingPlan, Step, StepKind
 from kamino.sampling.sampler import draw_table
+from kamino.sampling.soft.prices import Per, Weight
 
 __all__ = [
     "DrawOptions",

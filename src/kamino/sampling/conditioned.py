@@ -19,8 +19,8 @@ from kamino.constraints.tree import Column, Comparison, Constant, NullTest, Oper
 from kamino.errors import SamplingError
 from kamino.model.protocol import ConditionableModel, TupleModel
 from kamino.sampling.options import DrawOptions
-from kamino.sampling.plan import SamplingPlan
-from kamino.sampling.references import ReferenceMap
+from kamino.sampling.plan.reference_maps import ReferenceMap
+from kamino.sampling.plan.sampling_plan import SamplingPlan
 from kamino.sampling.sampler import draw_table
 from kamino.schema import Codec
 

@@ -10,8 +10,8 @@ from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
 from kamino.errors import SamplingError
 from kamino.sampling.modes import Sampling
-from kamino.sampling.plan import Step
-from kamino.sampling.prices import Weights
+from kamino.sampling.plan.sampling_plan import Step
+from kamino.sampling.soft.prices import Weights
 
 # How often each row is drawn again where soft constraints have a weight.
 SWEEPS = 4

@@ -11,24 +11,24 @@ import numpy as np
 from kamino.arrays import IntArray
 from kamino.errors import SamplingError
 from kamino.model.protocol import TupleModel
-from kamino.sampling.choices import make_choices
-from kamino.sampling.comparing import Judge
-from kamino.sampling.donors import find_donors
+from kamino.sampling.codes.choices import make_choices
+from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.modes import Sampling
 from kamino.sampling.options import DrawOptions
 from kamino.sampling.partners import DEAD
-from kamino.sampling.plan import SamplingPlan, StepKind
-from kamino.sampling.prices import price_of
-from kamino.sampling.repair import repair
+from kamino.sampling.plan.sampling_plan import SamplingPlan, StepKind
+from kamino.sampling.repair.donors import find_donors
+from kamino.sampling.repair.repairing import repair
+from kamino.sampling.soft.prices import price_of
 from kamino.sampling.steps.algorithm3 import draw_indexed, draw_row_by_row
 from kamino.sampling.steps.blocks import draw_blocks
-from kamino.sampling.steps.chain import draw_chain
+from kamino.sampling.steps.chain.chain import draw_chain
 from kamino.sampling.steps.free import breaks_checks, draw_free
 from kamino.sampling.steps.lookup import draw_lookup
-from kamino.sampling.steps.ownership import draw_ownership
+from kamino.sampling.steps.ownership.ownership import draw_ownership
 from kamino.sampling.steps.rejecting import draw_rejecting
 from kamino.sampling.steps.task import DrawColumn, Task
-from kamino.sampling.steps.unique import draw_unique
+from kamino.sampling.steps.unique.unique import draw_unique
 from kamino.schema import Codec
 
 DRAWERS: Mapping[StepKind, DrawColumn] = {

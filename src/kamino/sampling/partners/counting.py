@@ -15,14 +15,14 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import ConstraintClass, DenialConstraint
-from kamino.sampling.comparing import Columns, Judge
-from kamino.sampling.grouping import join_keys
+from kamino.sampling.codes.comparing import Columns, Judge
+from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.partners.alone import Alone
 from kamino.sampling.partners.block import Block
 from kamino.sampling.partners.hashed import Hashed
 from kamino.sampling.partners.kernel import Kernel
 from kamino.sampling.partners.tabled import Tabled
-from kamino.sampling.shapes import shape_of
+from kamino.sampling.plan.shapes import shape_of
 
 # Up to this many combinations of codes, a table holds which of them clash.
 MOST_COMBINATIONS = 2048

@@ -6,7 +6,7 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
-from kamino.sampling.comparing import Columns, Judge, Mask
+from kamino.sampling.codes.comparing import Columns, Judge, Mask
 from kamino.sampling.partners.block import DEAD, Block
 
 

@@ -10,7 +10,7 @@ from kamino.constraints.counting.conjunction import Conjunction, Cross, conjunct
 from kamino.constraints.counting.method import count
 from kamino.constraints.counting.problem import Axis, Problem, combine_keys, order_axis
 from kamino.constraints.tree import Operator
-from kamino.sampling.comparing import Columns, Judge, Mask
+from kamino.sampling.codes.comparing import Columns, Judge, Mask
 from kamino.sampling.partners.block import DEAD, Block
 from kamino.sampling.partners.inside import Inside
 from kamino.schema.joint_codes import number_values

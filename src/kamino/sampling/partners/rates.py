@@ -8,7 +8,7 @@ import numpy as np
 
 from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
-from kamino.sampling.comparing import Columns, Judge
+from kamino.sampling.codes.comparing import Columns, Judge
 from kamino.sampling.partners.block import DEAD, Block
 from kamino.sampling.partners.counting import Partners, make_partners
 from kamino.schema import Codec

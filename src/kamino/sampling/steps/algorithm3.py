@@ -21,10 +21,10 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
-from kamino.sampling.comparing import Mask
+from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners import DEAD, Block, Partners, is_hashed, make_partners, rates_of
-from kamino.sampling.spare import neighbouring_codes, new_codes
 from kamino.sampling.steps.free import breaks_checks
+from kamino.sampling.steps.spare import neighbouring_codes, new_codes
 from kamino.sampling.steps.task import Task
 
 # Up to this many codes are weighed one by one: of an ordered domain; of others; of those with quick counts.

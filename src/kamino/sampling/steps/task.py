@@ -10,13 +10,13 @@ import numpy as np
 
 from kamino.constraints import DenialConstraint
 from kamino.model.protocol import IntArray
-from kamino.sampling.choices import Choices
-from kamino.sampling.comparing import Columns, Judge, Mask
-from kamino.sampling.grouping import join_keys
+from kamino.sampling.codes.choices import Choices
+from kamino.sampling.codes.comparing import Columns, Judge, Mask
+from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.options import OnSweep
 from kamino.sampling.partners.block import DEAD
-from kamino.sampling.plan import Step
-from kamino.sampling.references import ReferenceMap
+from kamino.sampling.plan.reference_maps import ReferenceMap
+from kamino.sampling.plan.sampling_plan import Step
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

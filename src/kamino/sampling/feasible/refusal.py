@@ -1,0 +1,59 @@
+"""Refusing what cannot hold together, before anything is spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+
+from kamino.constraints import DenialConstraint, print_constraint
+from kamino.errors import SamplingError
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.feasible.existence import Answer, find_table
+
+# Up to this many sets are tried for the smallest one; beyond, one from which nothing can be left out is named.
+_MAX_SETS = 400
+
+
+def refuse_unsatisfiable(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: int) -> None:
+    """Raise a `SamplingError` if no table of `num_rows` rows satisfies the hard constraints.
+
+    Guarantees:
+        What is refused has no solution; the set named has none either.  [test_refused_sets_are_unsatisfiable]
+    """
+    hard = [c for c in constraints if c.is_hard]
+    if find_table(judge, hard, num_rows).answer is Answer.NO:
+        raise unsatisfiable(judge, hard, num_rows)
+
+
+def unsatisfiable(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int) -> SamplingError:
+    """Return the error that names a smallest set without a solution."""
+    named = smallest_clash(judge, hard, num_rows)
+    lines = "\n".join(f"  {print_constraint(constraint)}" for constraint in named)
+    what = "this constraint" if len(named) == 1 else "these constraints together"
+    if all(constraint.is_unary for constraint in named):
+        return SamplingError(
+            f"no row over the schema's domains satisfies {what}:\n{lines}\n"
+            "Widen a domain, let an attribute be null, or drop or soften a constraint."
+        )
+    rows = f"{num_rows} {'row' if num_rows == 1 else 'rows'}"
+    return SamplingError(
+        f"no table of {rows} over the schema's domains satisfies {what}:\n{lines}\n"
+        "Ask for fewer rows, widen a domain, or drop or soften a constraint."
+    )
+
+
+def smallest_clash(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int) -> tuple[DenialConstraint, ...]:
+    """Return a smallest subset that no table satisfies; with very many constraints, one that cannot be thinned out."""
+    kept = list(hard)
+    for constraint in list(kept):
+        fewer = [c for c in kept if c is not constraint]
+        if find_table(judge, fewer, num_rows).answer is Answer.NO:
+            kept = fewer
+    for size in range(1, len(kept)):
+        if comb(len(hard), size) > _MAX_SETS:
+            break
+        for group in combinations(hard, size):
+            if find_table(judge, group, num_rows).answer is Answer.NO:
+                return group
+    return tuple(kept)
