@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 STAGES = (
     "errors",
     "limits",
+    "arrays",
     "schema",
     "constraints",
     "privacy",
@@ -73,6 +74,14 @@ def test_guarantees_name_tests_that_exist() -> None:
 def test_importing_kamino_is_light() -> None:
     heavy = ("jax", "torch", "pandas", "polars", "dp_accounting", "opendp", "duckdb", "sqlglot.dialects")
     code = f"import sys, kamino; print([m for m in {heavy!r} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert found == "[]"
+
+
+def test_importing_plans_loads_no_model() -> None:
+    code = (
+        "import sys; from kamino.sampling import SamplingPlan; print([m for m in sys.modules if 'kamino.model' in m])"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == "[]"
 

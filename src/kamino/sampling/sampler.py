@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
 from kamino.arrays import IntArray
 from kamino.errors import SamplingError
-from kamino.model.protocol import TupleModel
 from kamino.sampling.codes.choices import make_choices
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.modes import Sampling
@@ -30,6 +29,9 @@ from kamino.sampling.steps.rejecting import draw_rejecting
 from kamino.sampling.steps.task import DrawColumn, Task
 from kamino.sampling.steps.unique.unique import draw_unique
 from kamino.schema import Codec
+
+if TYPE_CHECKING:
+    from kamino.model.protocol import TupleModel
 
 DRAWERS: Mapping[StepKind, DrawColumn] = {
     StepKind.FREE: draw_free,

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison, Constant
-from kamino.model.protocol import Conditional, FloatArray, IntArray
 from kamino.sampling.codes.comparing import Columns, Judge, Mask, is_tabled
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import draw_places, normalised, spread_points
+
+if TYPE_CHECKING:
+    from kamino.model.protocol import Conditional
 
 # Domains up to this size get one bin for each code where the allowed values differ from row to row.
 DENSE = 4096

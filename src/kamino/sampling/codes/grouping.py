@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from kamino.model.protocol import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.comparing import Mask
 from kamino.schema.joint_codes import flatten_codes, number_combinations, number_values
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, count_violations, violations_per_row
 from kamino.constraints.counting.ranks import RankedTable
-from kamino.model.protocol import IntArray
 from kamino.sampling.codes.comparing import Columns
 from kamino.schema import Codec
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.protocol import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray
 
 # Tables of weights are turned into probabilities in pieces of about this many numbers.
 _PIECE = 1 << 23

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kamino.model.protocol import IntArray
+from kamino.arrays import IntArray
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.steps.task import Task
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kamino.arrays import FloatArray
 from kamino.engine.paper_weights import NoisyMatrix
-from kamino.model.protocol import FloatArray
 from kamino.sampling.plan.sampling_plan import SamplingPlan
 from kamino.sampling.soft.weights import FoundWeight, FoundWeights
 

@@ -11,19 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
-from kamino.model.protocol import TupleModel
 from kamino.sampling.options import SWEEPS, DrawOptions
 from kamino.sampling.partners import rates_of
 from kamino.sampling.plan.sampling_plan import SamplingPlan
 from kamino.sampling.sampler import draw_table
 from kamino.sampling.soft.prices import Per, Weight
 from kamino.schema import Codec
+
+if TYPE_CHECKING:
+    from kamino.model.protocol import TupleModel
 
 # The weight of a constraint that nothing should violate: one pair among a million rows still costs a factor e.
 HEAVIEST = 1e6

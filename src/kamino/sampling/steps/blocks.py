@@ -16,9 +16,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison
-from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.codes.stratified import draw_one_each, normalised, spread_points
 from kamino.sampling.partners import DEAD, Block, Partners, make_partners
 from kamino.sampling.partners.rates import rate_among

@@ -22,8 +22,8 @@ from functools import partial
 
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints.analysis.classify import dependency_of
-from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import count_matrix, join_groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.protocol import IntArray
+from kamino.arrays import IntArray
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners import DEAD, Block, Partners, make_partners
 from kamino.sampling.steps.task import Task

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
 from kamino.constraints.counting.conjunction import conjunction_of
-from kamino.model.protocol import IntArray
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.feasible.row_search import tried_codes
 from kamino.sampling.partners import DEAD

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
-from kamino.model.protocol import IntArray
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Columns, Judge, Mask
 from kamino.sampling.codes.grouping import join_keys

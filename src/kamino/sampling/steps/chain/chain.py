@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kamino.model.protocol import IntArray
+from kamino.arrays import IntArray
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import first_success, join_keys
 from kamino.sampling.partners import DEAD

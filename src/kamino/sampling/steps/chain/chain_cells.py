@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kamino.model.protocol import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.schema import AttributeCodec

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from kamino.model.protocol import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.grouping import count_matrix
 from kamino.sampling.codes.stratified import draw_one_each
 from kamino.sampling.steps.chain.chain_cells import ChainCells

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.protocol import IntArray
+from kamino.arrays import IntArray
 from kamino.schema.joint_codes import number_combinations
 
 

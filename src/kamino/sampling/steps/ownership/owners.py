@@ -11,7 +11,7 @@ import enum
 
 import numpy as np
 
-from kamino.model.protocol import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray
 
 _SURE = 0.5
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints.analysis.classify import dependency_of
-from kamino.model.protocol import FloatArray, IntArray
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import count_matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.protocol import IntArray
+from kamino.arrays import IntArray
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.task import Task

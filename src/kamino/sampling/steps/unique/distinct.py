@@ -6,7 +6,7 @@ import enum
 
 import numpy as np
 
-from kamino.model.protocol import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.stratified import normalised
 from kamino.sampling.partners import DEAD

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kamino.arrays import IntArray
 from kamino.constraints import ConstraintClass, classify
 from kamino.constraints.analysis.classify import dependency_of
-from kamino.model.protocol import IntArray
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners import DEAD
