@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from tests.sampling.fakes import integers
-from tests.sampling.test_steps import make_task
+from tests.sampling.exactness import make_task
 
 from kamino.constraints import Constraints
 from kamino.sampling.plan.sampling_plan import StepKind
