@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.sampling.fakes import integers
 from tests.sampling.exactness import make_task
+from tests.sampling.fakes import integers
 
 from kamino.constraints import Constraints
 from kamino.sampling.plan.sampling_plan import StepKind
