@@ -54,7 +54,7 @@ def test_untreated_constraints_get_no_weight() -> None:
     found = learn_weights(
         NoisyMatrix(constraints=soft, values=np.zeros((5, 1), np.int64)), plan, np.random.default_rng(1)
     )
-    assert found.weights == {soft[0]: 0.0}
+    assert found.weights == {soft[0]: Weight(0.0, Per.VIOLATION)}
 
 
 def test_prices_say_what_weights_mean() -> None:

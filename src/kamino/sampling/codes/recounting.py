@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, count_violations, violations_per_row
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.sampling.codes.comparing import Columns
 from kamino.schema import Codec
+from kamino.schema.decoding import decode_columns
 
 
 def decoded(codec: Codec, columns: Columns, constraints: Sequence[DenialConstraint]) -> RankedTable:
     """Return the values of the columns that the constraints read."""
-    arrays = {}
-    for name in sorted({name for c in constraints for name in c.attributes}):
-        values = codec[name].decode(columns[name])
-        arrays[name] = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-    return RankedTable(pa.table(arrays))
+    names = sorted({name for c in constraints for name in c.attributes})
+    return RankedTable(decode_columns(codec, columns, names))
 
 
 def broken_constraints(

@@ -9,11 +9,12 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
+from kamino.constraints.counting.conjunction import equal_attributes
 from kamino.sampling.codes.comparing import Columns, Judge
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.partners.block import Block
 from kamino.sampling.partners.kernel import count_block
-from kamino.sampling.plan.shapes import equal_attributes, shape_of
+from kamino.sampling.plan.shapes import shape_of
 
 # Up to this many numbers, counts are held for every code of every group; above it, for those that occur.
 _DENSE = 20_000_000

@@ -10,7 +10,7 @@ from kamino.constraints import ConstraintClass, DenialConstraint, classify, prin
 from kamino.constraints.analysis.canonical import same_meaning
 from kamino.constraints.analysis.classify import Dependency, dependency_of
 from kamino.constraints.analysis.reasoning import can_hold
-from kamino.constraints.counting.conjunction import conjunction_of
+from kamino.constraints.counting.conjunction import conjunction_of, equal_attributes
 from kamino.constraints.tree import Column, Comparison, NullTest, Operator, Predicate, is_cross
 from kamino.errors import SamplingError
 from kamino.schema import Codec
@@ -34,15 +34,6 @@ class Order:
 def shape_of(constraint: DenialConstraint) -> tuple[ConstraintClass, Dependency | None]:
     """Return the class of a constraint and the dependency it states, if any; remembered, since planning asks often."""
     return classify(constraint), dependency_of(constraint)
-
-
-def equal_attributes(constraint: DenialConstraint) -> frozenset[str]:
-    """Return the attributes that must be equal in two rows before the constraint can be violated."""
-    return frozenset(
-        cross.left
-        for cross in conjunction_of(constraint).cross
-        if cross.op is Operator.EQ and cross.left == cross.right
-    )
 
 
 @lru_cache(maxsize=4096)

@@ -8,11 +8,11 @@ import numpy as np
 
 from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
-from kamino.constraints.counting.conjunction import conjunction_of
+from kamino.constraints.counting.conjunction import conjunction_of, equal_attributes
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.feasible.row_search import tried_codes
 from kamino.sampling.partners import DEAD
-from kamino.sampling.plan.shapes import equal_attributes, shape_of
+from kamino.sampling.plan.shapes import shape_of
 from kamino.sampling.steps.task import Task
 from kamino.schema.joint_codes import number_combinations
 
