@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -63,3 +67,26 @@ def test_repair_says_what_it_could_not_do() -> None:
     table = {"a": np.arange(6) % 4, "b": np.arange(6) % 5}
     with pytest.raises(SamplingError, match=r"no table of 6 rows[^:]*:\n  key \(a\)\n"):
         repair(Judge(codec), table, list(Constraints.parse("key (a)\na -> b")), 6, np.random.default_rng(0))
+
+
+def test_a_seed_gives_one_table() -> None:
+    """Whatever order a process gives to its sets."""
+    code = (
+        "import numpy as np; from tests.sampling.fakes import integers; from kamino.constraints import Constraints;"
+        "from kamino.sampling.codes.comparing import Judge; from kamino.sampling.repair.repairing import repair;"
+        "codec = integers(a=60, b=60, c=60);"
+        "table = {n: np.arange(80, dtype=np.int64) // 4 for n in 'abc'};"
+        "found = repair(Judge(codec), table, list(Constraints.parse('key (a, b, c)')), 80, np.random.default_rng(0));"
+        "print([found[n].tolist() for n in 'abc'])"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2, 3)
+    }
+    assert len(seen) == 1
