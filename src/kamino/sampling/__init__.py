@@ -1,7 +1,7 @@
 """Drawing tables that break no hard constraint: the plan, its steps, the guarantee."""
 
+from kamino.sampling.draw_options import DrawOptions, OnSweep
 from kamino.sampling.modes import Sampling
-from kamino.sampling.options import DrawOptions, OnSweep
 from kamino.sampling.plan.ordering import random_order
 from kamino.sampling.plan.paper_order import paper_sequence
 from kamino.sampling.plan.planner import build_plan

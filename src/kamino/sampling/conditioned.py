@@ -18,7 +18,7 @@ from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Constant, NullTest, Operator
 from kamino.errors import SamplingError
 from kamino.model.protocol import ConditionableModel, TupleModel
-from kamino.sampling.options import DrawOptions
+from kamino.sampling.draw_options import DrawOptions
 from kamino.sampling.plan.reference_maps import ReferenceMap
 from kamino.sampling.plan.sampling_plan import SamplingPlan
 from kamino.sampling.sampler import draw_table

@@ -12,8 +12,8 @@ from kamino.arrays import IntArray
 from kamino.errors import SamplingError
 from kamino.sampling.codes.choices import make_choices
 from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.draw_options import DrawOptions
 from kamino.sampling.modes import Sampling
-from kamino.sampling.options import DrawOptions
 from kamino.sampling.partners import DEAD
 from kamino.sampling.plan.sampling_plan import SamplingPlan, StepKind
 from kamino.sampling.repair.donors import find_donors

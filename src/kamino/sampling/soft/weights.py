@@ -17,7 +17,7 @@ import numpy as np
 
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
-from kamino.sampling.options import SWEEPS, DrawOptions
+from kamino.sampling.draw_options import SWEEPS, DrawOptions
 from kamino.sampling.partners import rates_of
 from kamino.sampling.plan.sampling_plan import SamplingPlan
 from kamino.sampling.sampler import draw_table

@@ -21,7 +21,7 @@ from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison
 from kamino.sampling.codes.stratified import draw_one_each, normalised, spread_points
 from kamino.sampling.partners import DEAD, Block, Partners, make_partners
-from kamino.sampling.partners.rates import rate_among
+from kamino.sampling.partners.violation_rates import rate_among
 from kamino.sampling.steps.free import breaks_checks, draw_free
 from kamino.sampling.steps.task import Task
 

@@ -13,7 +13,7 @@ from kamino.constraints import DenialConstraint
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Columns, Judge, Mask
 from kamino.sampling.codes.grouping import join_keys
-from kamino.sampling.options import OnSweep
+from kamino.sampling.draw_options import OnSweep
 from kamino.sampling.partners.block import DEAD
 from kamino.sampling.plan.reference_maps import ReferenceMap
 from kamino.sampling.plan.sampling_plan import Step
