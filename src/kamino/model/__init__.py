@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from kamino.model.loading import load_model
-from kamino.model.marginal.backend import Hints, MarginalSettings, fit_marginal
+from kamino.model.marginal.backend import fit_marginal, fit_planned
 from kamino.model.marginal.budget import BudgetShares
 from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.order import order_attributes
+from kamino.model.marginal.planning import Hints, MarginalPlan, MarginalSettings, plan_marginal
 from kamino.model.protocol import (
     Candidate,
     Cells,
@@ -26,12 +27,15 @@ __all__ = [
     "Conditional",
     "Hints",
     "MarginalModel",
+    "MarginalPlan",
     "MarginalSettings",
     "Measurer",
     "ModelAttribute",
     "SavedModel",
     "TupleModel",
     "fit_marginal",
+    "fit_planned",
     "load_model",
     "order_attributes",
+    "plan_marginal",
 ]

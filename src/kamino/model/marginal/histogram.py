@@ -22,8 +22,11 @@ WIDEST = 1 << 18
 HEAVY_CELLS = 16
 CUT = 64
 
-#: Asks for noisy counts through a code map, with this share of the attribute's budget; says the noise it came with.
-Count = Callable[[CodeMap, float], tuple[FloatArray, float]]
+#: The first level's share of an attribute's budget, where others follow.
+FIRST_SHARE = 0.6
+
+#: Asks for noisy counts through a code map, at a level (0 is the first); says the noise they came with.
+Count = Callable[[CodeMap, int], tuple[FloatArray, float]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,6 +57,17 @@ def levels(attribute: ModelAttribute) -> int:
     return count
 
 
+def level_shares(attribute: ModelAttribute) -> tuple[float, ...]:
+    """Return the share of an attribute's budget that each level of its histogram has."""
+    finer = levels(attribute) - 1
+    return (FIRST_SHARE, *((1 - FIRST_SHARE) / finer for _ in range(finer))) if finer else (1.0,)
+
+
+def most_finer_cells(attribute: ModelAttribute) -> int:
+    """Return how many cells a level after the first has at most: those of heavy cells, and one for the rest."""
+    return min(HEAVY_CELLS * CUT, attribute.size) + 1
+
+
 def first_cells(attribute: ModelAttribute) -> IntArray:
     """Return where the cells of the first level start; a null code is a cell of its own.
 
@@ -75,9 +89,8 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     """Measure and denoise the 1-way histogram of one attribute."""
     depth = levels(attribute)
     starts = first_cells(attribute)
-    share = 1.0 if depth == 1 else 0.6
     runs = np.arange(len(starts), dtype=np.int64)
-    noisy, sigma = count(CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs), share)
+    noisy, sigma = count(CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs), 0)
     null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
     width = np.diff(starts, append=attribute.size)
     smooth = even_out(noisy, width, sigma, null) if attribute.ordered else shrink(noisy, sigma)
@@ -90,12 +103,12 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
         total=float(noisy.sum()),
         total_sigma=sigma * float(np.sqrt(len(starts))),
     )
-    for _ in range(1, depth):
-        found = _refine(found, count, 0.4 / (depth - 1))
+    for level in range(1, depth):
+        found = _refine(found, count, level)
     return found
 
 
-def _refine(coarse: Histogram, count: Count, share: float) -> Histogram:
+def _refine(coarse: Histogram, count: Count, level: int) -> Histogram:
     """Cut the heavy cells of a histogram into smaller ones and count those."""
     width = coarse.width
     total = coarse.counts.sum()
@@ -108,7 +121,7 @@ def _refine(coarse: Histogram, count: Count, share: float) -> Histogram:
     inside = np.isin(np.searchsorted(coarse.starts, starts, side="right") - 1, heavy)
     # Bin 0 takes everything outside the heavy cells: a row moves one cell of the release, wherever it is.
     labels = np.where(inside, np.cumsum(inside), 0)
-    answer, sigma = count(CodeMap(size=coarse.size, bins=int(labels.max()) + 1, starts=starts, labels=labels), share)
+    answer, sigma = count(CodeMap(size=coarse.size, bins=int(labels.max()) + 1, starts=starts, labels=labels), level)
     old = np.searchsorted(coarse.starts, starts, side="right") - 1
     noisy = np.where(inside, answer[labels], coarse.noisy[old])
     noise = np.where(inside, sigma, coarse.sigma[old])
