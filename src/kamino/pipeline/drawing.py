@@ -104,6 +104,9 @@ def mend_columns(
 
 
 def _plan(fitted: Fitted, num_rows: int, checks: Sequence[DenialConstraint] = ()) -> SamplingPlan:
+    """The plan that was kept, or one that also keeps a condition."""
+    if not checks:
+        return fitted.plan_for(num_rows)
     return build_plan(
         fitted.codec,
         (*fitted.constraints, *checks),

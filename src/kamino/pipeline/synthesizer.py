@@ -21,7 +21,7 @@ from kamino.pipeline.conditions import Given
 from kamino.pipeline.drawing import Ways, draw
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
-from kamino.pipeline.run_plan import RunPlan, plan_run
+from kamino.pipeline.run_plan import RunPlan, plan_run, plan_table
 from kamino.pipeline.settings import Preset, Settings
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, silent
@@ -89,19 +89,18 @@ class Synthesizer:
         guarded = not self.settings.trust_domain
         untyped = _is_csv(table) and guarded
         private = read_table(table, query=query, private=guarded)
+        plan = plan_table(
+            private,
+            self.schema,
+            self.constraints,
+            self.settings,
+            untyped=untyped,
+            folder=self._folder,
+            num_rows=num_rows,
+        )
         gate = open_gate(self.settings)
         with telling_what_is_spent(gate.ledger.to_dict):
-            self._fitted = fit(
-                private,
-                self.schema,
-                self.constraints,
-                self.settings,
-                gate,
-                untyped=untyped,
-                folder=self._folder,
-                num_rows=num_rows,
-                progress=progress,
-            )
+            self._fitted = fit(private, plan, gate, progress=progress)
         self._like = None if isinstance(table, str | os.PathLike) else type(table)
         return self
 
@@ -111,10 +110,10 @@ class Synthesizer:
         return tuple(self._folder / c.reference for c in self.constraints if c.reference is not None)
 
     def plan(self, num_rows: int | None = None) -> RunPlan:
-        """What a run will do: order of attributes, steps, noise. Needs a schema, reads no table."""
+        """What a run will do: order of attributes, steps, noise. Needs a schema, reads no private table."""
         if self.schema is None:
             raise InputError("found no schema to plan with; expected Synthesizer(schema=...)")
-        return plan_run(self.schema, self.constraints, self.settings, num_rows=num_rows)
+        return plan_run(self.schema, self.constraints, self.settings, num_rows=num_rows, folder=self._folder)
 
     @property
     def fitted(self) -> Fitted:

@@ -15,17 +15,22 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
 from kamino.privacy.budget import Neighbours
+from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.events import DeltaEvent, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.ledger import Entry
+from kamino.privacy.sensitivity import Sensitivity
+
+if TYPE_CHECKING:
+    from kamino.privacy.gate import Gate
 
 # Multipliers of plan and ledger go through different formulas, and differ by rounding at most.
 _ROUNDING = 1e-9
@@ -53,12 +58,14 @@ class PlannedRelease:
     """A release that a run makes, or several that it may make. Every field may be published.
 
     part: the stage it belongs to. kind: the mechanism, as the ledger names it. attributes: those of the release; with
-    `choose`, each release is about at most so many of them. most_cells: the most numbers of one release, None where
-    the noisy number of rows decides. most: how many such releases, at most; there may be fewer.
+    `choose`, each release is about so many of them (`or_fewer`). most_cells: the most numbers of one release, None
+    where the noisy number of rows decides. most: how many such releases, at most; there may be fewer.
 
     noise_multiplier: exact for `EACH`; otherwise that of one release that costs all it can, so that none has less.
     share: the part of a budget it may cost, `whole` being the noise multiplier of a release that costs all of it.
     gives_way: whether releases planned as `AT_MOST` are paid by this one. sigma: the scale of the noise, where known.
+    sensitivity: of counts to one row, if they are no histogram. delta: what it costs of delta; from_aside: what it
+    takes of the delta that an earlier release set aside.
     """
 
     part: str
@@ -68,13 +75,16 @@ class PlannedRelease:
     noise_multiplier: float | None = None
     rule: Rule = Rule.EACH
     choose: int | None = None
+    or_fewer: bool = False
     most_cells: int | None = None
     most: int = 1
     share: float = 0.0
     whole: float | None = None
     gives_way: bool = False
     sigma: float | None = None
+    sensitivity: Sensitivity | None = None
     delta: float = 0.0
+    from_aside: float = 0.0
     sampling_rate: float | None = None
 
     def __post_init__(self) -> None:
@@ -92,13 +102,15 @@ class PlannedRelease:
             return f"{entry.kind}, planned {self.kind}"
         if self.choose is None and entry.attributes != names:
             return f"on {entry.attributes}, planned on {names}"
-        if self.choose is not None and not (
-            set(entry.attributes) <= set(names) and len(entry.attributes) <= self.choose
-        ):
+        if self.choose is not None and not self._chooses(entry.attributes):
             return f"on {entry.attributes}, planned on {self.choose} of {names}"
         if self.most_cells is not None and cells > self.most_cells:
             return f"{cells} cells, planned at most {self.most_cells}"
         return self._differs_in_noise(entry, neighbours)
+
+    def _chooses(self, chosen: tuple[str, ...]) -> bool:
+        fewer = self.or_fewer and len(chosen) < (self.choose or 0)
+        return set(chosen) <= set(self.attributes) and (len(chosen) == self.choose or fewer)
 
     def _differs_in_noise(self, entry: Entry, neighbours: Neighbours) -> str:
         found = multiplier_of(entry, neighbours)
@@ -117,6 +129,8 @@ class PlannedRelease:
         deltas = sum(event.delta * count for event, count in entry.events if isinstance(event, DeltaEvent))
         if not _same(deltas, self.delta):
             return f"delta {deltas:.6g}, planned {self.delta:.6g}"
+        if not _same(entry.from_aside, self.from_aside):
+            return f"{entry.from_aside:.6g} of the delta set aside, planned {self.from_aside:.6g}"
         rate = dict(entry.parameters).get("sampling_rate")
         if self.sampling_rate is not None and rate != self.sampling_rate:
             return f"sampling rate {rate}, planned {self.sampling_rate}"
@@ -140,6 +154,7 @@ class PlannedRelease:
             "noise_multiplier": self.noise_multiplier,
             "sigma": self.sigma,
             "delta": self.delta,
+            "from_aside": self.from_aside,
         }
 
 
@@ -174,16 +189,9 @@ class Schedule:
         left = 1.0 - share / out_of
         return Schedule(releases=tuple(_after(each, part, share, left) for each in self.releases))
 
-    def with_sigmas(self, sigma: Callable[[float], float]) -> Schedule:
-        """The schedule with the scale of the noise of every release of counts, from its noise multiplier."""
-        return Schedule(
-            releases=tuple(
-                replace(each, sigma=sigma(each.noise_multiplier))
-                if each.kind in _COUNTS and each.noise_multiplier is not None
-                else each
-                for each in self.releases
-            )
-        )
+    def with_sigmas(self, gate: Gate) -> Schedule:
+        """The schedule with the scale of the noise of every release of counts, for the unit and relation of a gate."""
+        return Schedule(releases=tuple(_with_sigma(each, gate) for each in self.releases))
 
     def differences(self, entries: Iterable[Entry], neighbours: Neighbours) -> tuple[str, ...]:
         """Say how a ledger differs from the schedule: what was not planned, too often, or for another cost."""
@@ -216,8 +224,11 @@ class Schedule:
         if not wholes:
             return
         whole = wholes[0]
-        costs = [[(whole / multiplier_of(e, neighbours)) ** 2 for e in entries] for entries in taken]
-        spent = [sum(each) if planned.whole else 0.0 for planned, each in zip(self.releases, costs, strict=True)]
+        costs = [
+            [(whole / multiplier_of(e, neighbours)) ** 2 for e in entries] if planned.whole else []
+            for planned, entries in zip(self.releases, taken, strict=True)
+        ]
+        spent = [sum(each) for each in costs]
         optional = sum(s for planned, s in zip(self.releases, spent, strict=True) if planned.rule is Rule.AT_MOST)
         giving = sum(each.share for each in self.releases if each.gives_way)
         left = 1 - optional / giving if giving else 1.0
@@ -260,6 +271,14 @@ def multiplier_of(entry: Entry, neighbours: Neighbours) -> float:
         if isinstance(event, PoissonGaussianEvent):
             return event.noise_multiplier
     return 0.0
+
+
+def _with_sigma(planned: PlannedRelease, gate: Gate) -> PlannedRelease:
+    if planned.kind not in _COUNTS or planned.noise_multiplier is None:
+        return planned
+    row = Sensitivity.of_histogram() if planned.sensitivity is None else planned.sensitivity
+    deviation = gate.deviation(planned.noise_multiplier, gate.sensitivity(row))
+    return replace(planned, sigma=scale_for(deviation) if deviation else 0.0)
 
 
 def _after(planned: PlannedRelease, part: str, share: float, left: float) -> PlannedRelease:

@@ -4,7 +4,7 @@ from kamino.sampling.draw_options import DrawOptions, OnSweep
 from kamino.sampling.modes import Sampling
 from kamino.sampling.plan.ordering import random_order
 from kamino.sampling.plan.paper_order import paper_sequence
-from kamino.sampling.plan.planner import build_plan
+from kamino.sampling.plan.planner import OpenStep, Requirements, build_plan, plan_for_rows, require
 from kamino.sampling.plan.sampling_plan import SamplingPlan, Step, StepKind
 from kamino.sampling.sampler import draw_table
 from kamino.sampling.soft.prices import Per, Weight
@@ -12,7 +12,9 @@ from kamino.sampling.soft.prices import Per, Weight
 __all__ = [
     "DrawOptions",
     "OnSweep",
+    "OpenStep",
     "Per",
+    "Requirements",
     "Sampling",
     "SamplingPlan",
     "Step",
@@ -21,5 +23,7 @@ __all__ = [
     "build_plan",
     "draw_table",
     "paper_sequence",
+    "plan_for_rows",
     "random_order",
+    "require",
 ]

@@ -177,6 +177,7 @@ class _Draft:
                 what="distances of all pairs to the model",
                 attributes=self.names,
                 choose=len(self.names),
+                or_fewer=True,
                 noise_multiplier=self.noise(scores),
                 most_cells=math.comb(len(self.names), 2),
                 share=scores,

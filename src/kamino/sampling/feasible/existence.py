@@ -32,10 +32,11 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Witness:
-    """The answer, with rows over the constrained attributes where it is yes."""
+    """The answer, with rows over the constrained attributes where it is yes; `any_size` if it is for any number."""
 
     answer: Answer
     columns: dict[str, Codes]
+    any_size: bool = False
 
 
 def find_table(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: int) -> Witness:
@@ -48,13 +49,13 @@ def find_table(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: 
         A table it gives satisfies the constraints; "no" is never wrong.  [test_existence_agrees_with_brute_force]
     """
     if num_rows == 0 or not constraints:
-        return Witness(answer=Answer.YES, columns={})
+        return Witness(answer=Answer.YES, columns={}, any_size=not constraints)
     if _nothing_is_left(judge, constraints):
         return Witness(answer=Answer.NO, columns={})
     repeatable = find_rows(judge, constraints, repeatable=num_rows > 1)
     if repeatable.num_rows:
         chosen = np.full(num_rows, repeatable.num_rows // 2, dtype=np.int64)
-        return Witness(answer=Answer.YES, columns=repeatable.take(chosen))
+        return Witness(answer=Answer.YES, columns=repeatable.take(chosen), any_size=num_rows > 1)
     if num_rows == 1:
         return Witness(answer=Answer.NO if repeatable.complete else Answer.UNKNOWN, columns={})
     if not repeatable.complete:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import comb
+from math import comb, inf
 
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.errors import SamplingError
@@ -15,15 +15,19 @@ from kamino.sampling.feasible.existence import Answer, find_table
 _MAX_SETS = 400
 
 
-def refuse_unsatisfiable(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: int) -> None:
+def refuse_unsatisfiable(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: int) -> float:
     """Raise a `SamplingError` if no table of `num_rows` rows satisfies the hard constraints.
+
+    Returns up to how many rows that is so: `num_rows`, or any number where copies of a row are a table.
 
     Guarantees:
         What is refused has no solution; the set named has none either.  [test_refused_sets_are_unsatisfiable]
     """
     hard = [c for c in constraints if c.is_hard]
-    if find_table(judge, hard, num_rows).answer is Answer.NO:
+    found = find_table(judge, hard, num_rows)
+    if found.answer is Answer.NO:
         raise unsatisfiable(judge, hard, num_rows)
+    return inf if found.any_size else num_rows
 
 
 def unsatisfiable(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int) -> SamplingError:

@@ -58,6 +58,7 @@ class SamplingPlan:
 
     `implied` are hard constraints that the others already enforce; `soft` are those whose weight is to be
     found; a step names those that it weighs, and `untreated` are the others: a hard constraint decides their column.
+    Tables of up to `checked_rows` rows are not known to be impossible.
 
     Guarantees:
         The steps follow the sequence, one for each attribute.  [test_plan_invariants]
@@ -69,6 +70,7 @@ class SamplingPlan:
     implied: tuple[DenialConstraint, ...] = ()
     soft: tuple[DenialConstraint, ...] = ()
     references: Mapping[tuple[tuple[str, ...], str], ReferenceMap] = field(default_factory=dict, repr=False)
+    checked_rows: float = 0.0
 
     def __post_init__(self) -> None:
         if tuple(step.attribute for step in self.steps) != self.sequence:
