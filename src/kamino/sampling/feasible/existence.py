@@ -39,23 +39,32 @@ class Witness:
     any_size: bool = False
 
 
-def find_table(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: int) -> Witness:
+def find_table(
+    judge: Judge,
+    constraints: Sequence[DenialConstraint],
+    num_rows: int,
+    *,
+    contradictions: Sequence[frozenset[DenialConstraint]] = (),
+) -> Witness:
     """Look for a table of `num_rows` rows that satisfies hard constraints.
 
     If some row may stand beside its own copy, copies of it are a table of any size. Otherwise all rows differ, and a
-    table is a set of rows no two of which clash.
+    table is a set of rows no two of which clash. `contradictions` are sets of checks that are known to contradict.
 
     Guarantees:
         A table it gives satisfies the constraints; "no" is never wrong.  [test_existence_agrees_with_brute_force]
     """
     if num_rows == 0 or not constraints:
         return Witness(answer=Answer.YES, columns={}, any_size=not constraints)
-    if _nothing_is_left(judge, constraints):
+    if any(each.issubset(constraints) for each in contradictions):
         return Witness(answer=Answer.NO, columns={})
     repeatable = find_rows(judge, constraints, repeatable=num_rows > 1)
     if repeatable.num_rows:
         chosen = np.full(num_rows, repeatable.num_rows // 2, dtype=np.int64)
         return Witness(answer=Answer.YES, columns=repeatable.take(chosen), any_size=num_rows > 1)
+    # What a row can be is only reasoned about where it could not be tried out.
+    if not repeatable.complete and _nothing_is_left(judge, constraints):
+        return Witness(answer=Answer.NO, columns={})
     if num_rows == 1:
         return Witness(answer=Answer.NO if repeatable.complete else Answer.UNKNOWN, columns={})
     if not repeatable.complete:
@@ -65,7 +74,7 @@ def find_table(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: 
 
 def _all_different(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: int) -> Witness:
     found = find_rows(judge, constraints, repeatable=False)
-    if found.complete and found.num_rows < num_rows:
+    if found.num_rows < num_rows and (found.complete or _nothing_is_left(judge, constraints)):
         return Witness(answer=Answer.NO, columns={})
     counted = _by_counting(judge, constraints, num_rows)
     if counted is Answer.NO or found.num_rows > _MAX_VERTICES:
@@ -105,13 +114,23 @@ def _by_counting(judge: Judge, constraints: Sequence[DenialConstraint], num_rows
     return Answer.UNKNOWN
 
 
+def find_contradictions(
+    judge: Judge, constraints: Sequence[DenialConstraint]
+) -> tuple[frozenset[DenialConstraint], ...]:
+    """Return small sets of checks that no row satisfies, by reasoning on their predicates."""
+    checked = tuple(c for c in constraints if c.is_unary)
+    names = {name for c in checked for name in c.attributes}
+    never_null = frozenset(name for name in names if judge.codec[name].null_code is None)
+    findings = find_contradictory(Question(constraints=checked, not_null=never_null))
+    return tuple(frozenset((each.constraint, *each.by)) for each in findings)
+
+
 def _nothing_is_left(judge: Judge, constraints: Sequence[DenialConstraint]) -> bool:
     """Whether checks contradict each other, or leave an attribute without any value of its domain."""
+    if find_contradictions(judge, constraints):
+        return True
     checked = tuple(c for c in constraints if c.is_unary)
     names = sorted({name for c in checked for name in c.attributes})
-    never_null = frozenset(name for name in names if judge.codec[name].null_code is None)
-    if find_contradictory(Question(constraints=checked, not_null=never_null)):
-        return True
     return any(_num_allowed(judge, checked, name) == 0 for name in names)
 
 

@@ -9,7 +9,7 @@ from math import comb, inf
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.errors import SamplingError
 from kamino.sampling.codes.comparing import Judge
-from kamino.sampling.feasible.existence import Answer, find_table
+from kamino.sampling.feasible.existence import Answer, find_contradictions, find_table
 
 # Up to this many sets are tried for the smallest one; beyond, one from which nothing can be left out is named.
 _MAX_SETS = 400
@@ -49,15 +49,20 @@ def unsatisfiable(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int)
 
 def smallest_clash(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int) -> tuple[DenialConstraint, ...]:
     """Return a smallest subset that no table satisfies; with very many constraints, one that cannot be thinned out."""
+    known = find_contradictions(judge, hard)
+
+    def is_impossible(some: Sequence[DenialConstraint]) -> bool:
+        return find_table(judge, some, num_rows, contradictions=known).answer is Answer.NO
+
     kept = list(hard)
     for constraint in list(kept):
         fewer = [c for c in kept if c is not constraint]
-        if find_table(judge, fewer, num_rows).answer is Answer.NO:
+        if is_impossible(fewer):
             kept = fewer
     for size in range(1, len(kept)):
         if comb(len(hard), size) > _MAX_SETS:
             break
         for group in combinations(hard, size):
-            if find_table(judge, group, num_rows).answer is Answer.NO:
+            if is_impossible(group):
                 return group
     return tuple(kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from kamino.constraints import ConstraintClass, DenialConstraint
@@ -35,16 +36,35 @@ class Rules:
     fixed: frozenset[tuple[frozenset[str], str]] = frozenset()
     soft: tuple[DenialConstraint, ...] = ()
 
+    def ending(
+        self, attribute: str, earlier: frozenset[str]
+    ) -> tuple[tuple[DenialConstraint, ...], tuple[DenialConstraint, ...], tuple[DenialConstraint, ...]]:
+        """The pairs, checks and soft constraints on `attribute` whose other attributes are all in `earlier`."""
+        pairs, checks, soft = (
+            tuple(c for c, others in spoken.get(attribute, ()) if others <= earlier) for spoken in self._spoken
+        )
+        return pairs, checks, soft
+
+    @cached_property
+    def _spoken(self) -> tuple[Mapping[str, list[tuple[DenialConstraint, frozenset[str]]]], ...]:
+        """By attribute, the constraints on it with their other attributes: planning asks often."""
+        found = []
+        for constraints in (self.pairs, self.checks, self.soft):
+            spoken: dict[str, list[tuple[DenialConstraint, frozenset[str]]]] = {}
+            for constraint in constraints:
+                names = frozenset(constraint.attributes)
+                for name in names:
+                    spoken.setdefault(name, []).append((constraint, names - {name}))
+            found.append(spoken)
+        return tuple(found)
+
 
 def decide_step(attribute: str, earlier: frozenset[str], rules: Rules) -> tuple[Step, float]:
     """Return the step that draws `attribute` after the attributes `earlier`, and its cost.
 
     Costs are a rough order: exact steps with small groups are cheap, the row-by-row step is dear.
     """
-    here = earlier | {attribute}
-    pairs = tuple(c for c in rules.pairs if attribute in c.attributes and here.issuperset(c.attributes))
-    checks = tuple(c for c in rules.checks if attribute in c.attributes and here.issuperset(c.attributes))
-    soft = tuple(c for c in rules.soft if attribute in c.attributes and here.issuperset(c.attributes))
+    pairs, checks, soft = rules.ending(attribute, earlier)
     if pairs:
         # A joint draw for hard constraints takes no prices; the row-by-row step does, where they are given.
         pairs = (*pairs, *(c for c in soft if c.strength.weight is not None and not c.is_unary))
