@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import pyarrow as pa
-import pyarrow.csv
 
 from kamino.errors import InputError
 from kamino.io.csv_faults import find_fault, find_open_quote, header_of

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
@@ -15,6 +14,8 @@ from kamino.io.normalise import normalise_table
 
 def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
     """Read one Parquet file, leaving out the unnamed row index pandas may have stored with it."""
+    import pyarrow.parquet as pq  # slow to import: only when a file is read
+
     try:
         with pq.ParquetFile(path) as file:
             table = file.read()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.comparing import Mask
 from kamino.schema.joint_codes import flatten_codes, number_combinations, number_values
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 def join_keys(columns: Sequence[IntArray]) -> IntArray:
@@ -30,6 +33,8 @@ def join_groups(num_rows: int, keys: Sequence[tuple[IntArray, Mask]]) -> IntArra
     Guarantees:
         Equal to closing the relation by hand.  [test_join_groups_is_the_closure]
     """
+    from scipy import sparse  # slow to import: only when groups are joined
+
     if len(keys) == 1:
         key, present = keys[0]
         own = np.arange(num_rows, dtype=np.int64) + int(key.max(initial=0)) + 1
@@ -48,6 +53,8 @@ def join_groups(num_rows: int, keys: Sequence[tuple[IntArray, Mask]]) -> IntArra
 
 def count_matrix(groups: IntArray, context: IntArray, num_groups: int, num_contexts: int) -> sparse.csr_matrix:
     """Return how many rows of each group have each context."""
+    from scipy import sparse  # slow to import: only when groups are counted
+
     pairs = flatten_codes([groups, context], [num_groups, num_contexts])
     found, counts = np.unique(pairs, return_counts=True)
     return sparse.csr_matrix(

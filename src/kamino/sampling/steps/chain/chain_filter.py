@@ -15,7 +15,6 @@ import enum
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.grouping import count_matrix
@@ -171,4 +170,6 @@ def _log_minus(larger: FloatArray, smaller: FloatArray) -> FloatArray:
 
 
 def _logsumexp(values: FloatArray) -> FloatArray:
+    from scipy.special import logsumexp  # slow to import: only when an order is drawn
+
     return np.asarray(logsumexp(values, axis=1))
