@@ -148,6 +148,28 @@ def test_plan_command_reads_no_data(folder: Path) -> None:
     assert kamino("plan", cwd=folder).returncode == 2
 
 
+def test_plan_shows_units_references_and_releases(folder: Path) -> None:
+    (folder / "zips.yaml").write_text(
+        "attributes:\n  state: {type: categorical, values: [a, b]}\n  zip: {type: integer, min: 0, max: 9}\n"
+        "  who: {type: integer, min: 0, max: 899}\n"
+    )
+    (folder / "zips.csv").write_text("zip,state\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(10)))
+    (folder / "zips.dc").write_text("zip -> state using zips.csv\n")
+    ran = kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--unit", "who", "--max-rows", "3", "--json", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["sampling"]["sequence"][:2] == ["zip", "state"]
+    assert document["unit"] == "all rows with one value of 'who', at most 3 of them kept"
+    alone = json.loads(kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--json", cwd=folder).stdout)
+    for three, one in zip(document["measurements"], alone["measurements"], strict=True):
+        assert three["sigma"] == pytest.approx(3 * one["sigma"], rel=1e-2)
+    assert [each["cells"] for each in alone["measurements"]] == [2, 10, 128]
+    shown = kamino("plan", "-s", "zips.yaml", cwd=folder).stdout
+    assert "chosen by the model" in shown
+    assert "what is left" in shown
+    assert kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--unit", "who", cwd=folder).returncode == 2
+
+
 def test_clashing_constraints_are_refused(folder: Path) -> None:
     (folder / "clash.dc").write_text("check (salary > 90000)\ncheck (salary < 80000)\n")
     for command in (("plan", "-s", "tax.yaml"), ("synth", "tax.csv", "-s", "tax.yaml", "-o", "clash.csv")):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 
 def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
