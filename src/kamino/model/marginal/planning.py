@@ -132,6 +132,12 @@ class _Draft:
         limits = BinLimits(least_rows=0.0, parts=self.settings.parts)
         return {attribute.name: most_bins(attribute, limits) for attribute in self.attributes}
 
+    @property
+    def linked(self) -> tuple[tuple[str, str], ...]:
+        """The dependencies from a wide attribute to a small one."""
+        sizes = {a.name: a.size for a in self.attributes}
+        return tuple((x, y) for x, y in self.hints.functional if can_link(sizes[x], sizes[y]))
+
     def noise(self, share: float) -> float:
         return multiplier_of_share(self.noise_multiplier, share)
 
@@ -182,7 +188,7 @@ class _Draft:
                 most_cells=math.comb(len(self.names), 2),
                 share=scores,
                 whole=self.noise_multiplier,
-                gives_way=True,
+                gives_way=bool(self.linked),
             )
             yield PlannedRelease(
                 part=round_name(i),
@@ -196,7 +202,7 @@ class _Draft:
                 most=most if i else max(most, len(forced_pairs(self.hints, place))),
                 share=marginals,
                 whole=self.noise_multiplier,
-                gives_way=True,
+                gives_way=bool(self.linked),
             )
 
     def rest(self) -> Iterator[PlannedRelease]:
@@ -216,8 +222,7 @@ class _Draft:
 
     def links(self) -> Iterator[PlannedRelease]:
         """Wide attributes with the small ones they determine, if worth it once their counts are known."""
-        sizes = {a.name: a.size for a in self.attributes}
-        pairs = [(x, y) for x, y in self.hints.functional if can_link(sizes[x], sizes[y])]
+        sizes, pairs = {a.name: a.size for a in self.attributes}, self.linked
         if not pairs:
             return
         yield PlannedRelease(
