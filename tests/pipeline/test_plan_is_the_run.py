@@ -178,6 +178,24 @@ def _assert_steps(plan: RunPlan, fitted: Fitted) -> None:
         assert step["kind"] == ("indexed" if "indexed" in kinds else "mask" if kinds else "free")
 
 
+@pytest.mark.parametrize("epsilon", [1.0, float("inf")])
+def test_the_delta_that_is_set_aside_was_planned(epsilon: float, tmp_path: Path) -> None:
+    """Categories of columns without types take from what was set aside before the types were found."""
+    asked = Settings(epsilon=epsilon, seed=1)
+    table = _table(5_000, 1, False).select(["b", "t", "w"])
+    texts = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
+    case = Case(table=texts, schema=None, rules="", untyped=True, reference=False, settings=asked)
+    plan, _, entries = run(case, tmp_path)
+    assert plan.schedule.differences(entries, asked.neighbours) == ()
+    assert [entry.kind for entry in entries[:2]] == ["aside", "counts"]
+    taken = [entry.from_aside for entry in entries if entry.kind == "categories"]
+    share = asked.delta * asked.discovery_share if asked.budget.is_private else 0.0
+    assert taken
+    assert sum(taken) == pytest.approx(share)
+    unplanned = [replace(entry, from_aside=0.0) for entry in entries]
+    assert bool(plan.schedule.differences(unplanned, asked.neighbours)) == asked.budget.is_private
+
+
 def test_the_steps_are_what_was_planned(tmp_path: Path) -> None:
     (tmp_path / "zips.csv").write_text("zip,state\n" + "".join(f"{i},{'abc'[i % 3]}\n" for i in range(30)))
     (tmp_path / "rules.dc").write_text("zip -> state using zips.csv\n")
@@ -281,6 +299,7 @@ def entry(**changed: Any) -> Entry:
         ({"shape": (2, 5)}, "10 cells, planned at most 9"),
         ({"z": 4.1}, "noise multiplier 4.1, planned 4"),
         ({"sigma": 4.1}, "sigma 4.1, planned 4"),
+        ({"from_aside": 1e-8}, "1e-08 of the delta set aside, planned 0"),
     ],
 )
 def test_a_difference_is_told(changed: dict[str, Any], text: str) -> None:
