@@ -137,7 +137,8 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
 
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings(epsilon=gate.budget.epsilon, seed=1)
-        fitted = fit(read_table(table, private=True), known if schema else None, rules, settings, gate)
+        private = read_table(table, private=True)
+        fitted = fit(private, plan_table(private, known if schema else None, rules, settings), gate)
         return draw(fitted, 20, np.random.default_rng(7)), dict(fitted.to_bundle().texts)
 
     columns = _odd_frame(150)
