@@ -7,8 +7,8 @@ and public. The fitted `TupleModel` holds public facts only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, assert_never, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,12 +70,60 @@ class CodeMap:
         return CodeMap(size=size, bins=size, starts=codes, labels=codes)
 
 
+    def merged(self, group: IntArray) -> CodeMap:
+        """Return the map to groups of bins; `group` names the group of each bin."""
+        return replace(self, labels=group[self.labels], bins=int(group.max()) + 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConditionalMap:
+    """A public map to bins that reads an attribute relative to another, its base.
+
+    Codes go to fine bins first (`own` and `over`, the base's), and `labels[fine bin of the base, fine bin]` is the bin.
+    """
+
+    base: str
+    over: CodeMap
+    own: CodeMap
+    labels: IntArray
+    bins: int
+
+    def __post_init__(self) -> None:
+        if self.labels.shape != (self.over.bins, self.own.bins):
+            raise ModelError("a conditional map needs a label for each fine bin of the base and of the attribute.")
+        if self.labels.min() < 0 or self.labels.max() >= self.bins:
+            raise ModelError("a conditional map has a label outside its bins.")
+
+    def __call__(self, codes: IntArray, base: IntArray) -> IntArray:
+        """Return the bin of each code, given the code of the base."""
+        return self.labels[self.over(base), self.own(codes)]
+
+    def merged(self, group: IntArray) -> ConditionalMap:
+        """Return the map to groups of bins; `group` names the group of each bin."""
+        return replace(self, labels=group[self.labels], bins=int(group.max()) + 1)
+
+
+#: How an attribute is read: by its own code, or relative to that of another attribute.
+View: TypeAlias = CodeMap | ConditionalMap
+
+
+def read(view: View, name: str, columns: Mapping[str, IntArray]) -> IntArray:
+    """Return the bins of a column as `view` reads it; `columns` holds codes."""
+    match view:
+        case CodeMap():
+            return view(columns[name])
+        case ConditionalMap():
+            return view(columns[name], columns[view.base])
+        case _:
+            assert_never(view)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """A marginal that may be measured: its attributes, each read through a code map where one is given."""
+    """A marginal that may be measured: its attributes, each read through a view where one is given."""
 
     attributes: tuple[str, ...]
-    binning: Mapping[str, CodeMap]
+    binning: Mapping[str, View]
 
 
 class Measurer(Protocol):
@@ -86,9 +134,19 @@ class Measurer(Protocol):
     """
 
     def marginal(
-        self, attributes: tuple[str, ...], binning: Mapping[str, CodeMap] | None, *, noise_multiplier: float
+        self, attributes: tuple[str, ...], binning: Mapping[str, View] | None, *, noise_multiplier: float
     ) -> NDArray[Any]:
         """Return noisy counts of the flattened (C order) contingency table; adding a row moves one cell by 1."""
+        ...
+
+    def interaction(
+        self, attributes: tuple[str, ...], binning: Mapping[str, View], *, noise_multiplier: float
+    ) -> NDArray[Any]:
+        """Return the flattened table without what its lower marginals say, times its number of cells, noisy.
+
+        One row moves it by the root of the product of a * (a - 1) over its axes of a bins: less than it moves the
+        table, scaled alike, so that the same cost buys less noise (ResidualPlanner, arXiv 2305.08175).
+        """
         ...
 
     def scores(

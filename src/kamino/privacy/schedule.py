@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -181,13 +181,17 @@ class Schedule:
         """The planned releases of one part."""
         return tuple(each for each in self.releases if each.part == name)
 
-    def taking(self, part: str, share: float, *, out_of: float) -> Schedule:
-        """The schedule once it is known that `part`, which was planned as at most a share, takes exactly `share`.
+    def taking(self, taken: Mapping[str, float], *, out_of: float) -> Schedule:
+        """The schedule once it is known what parts that were planned as at most a share take exactly.
 
         The releases that give way have `out_of` of the budget together, and keep their proportions.
         """
-        left = 1.0 - share / out_of
-        return Schedule(releases=tuple(_after(each, part, share, left) for each in self.releases))
+        left = 1.0 - sum(taken.values()) / out_of
+        return Schedule(
+            releases=tuple(
+                replace(each, share=each.share * left) if each.gives_way else each for each in self.releases
+            )
+        )
 
     def with_sigmas(self, gate: Gate) -> Schedule:
         """The schedule with the scale of the noise of every release of counts, for the unit and relation of a gate."""
@@ -279,12 +283,6 @@ def _with_sigma(planned: PlannedRelease, gate: Gate) -> PlannedRelease:
     row = Sensitivity.of_histogram() if planned.sensitivity is None else planned.sensitivity
     deviation = gate.deviation(planned.noise_multiplier, gate.sensitivity(row))
     return replace(planned, sigma=scale_for(deviation) if deviation else 0.0)
-
-
-def _after(planned: PlannedRelease, part: str, share: float, left: float) -> PlannedRelease:
-    if planned.part == part:
-        return replace(planned, share=share)
-    return replace(planned, share=planned.share * left) if planned.gives_way else planned
 
 
 def _same(found: float, planned: float) -> bool:

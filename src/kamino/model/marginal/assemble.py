@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from kamino.model.marginal.budget import Purse
+from kamino.model.marginal.drawing import draw_bins, draw_codes
 from kamino.model.marginal.factor import project
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.histogram import Histogram
@@ -14,7 +16,7 @@ from kamino.model.marginal.inference import Fit
 from kamino.model.marginal.links import Link, drop_implied, measure_link, wide_cells
 from kamino.model.marginal.network import MarginalModel, Node
 from kamino.model.marginal.rounds import find_determined, pair_answers
-from kamino.model.protocol import FloatArray, Measurer
+from kamino.model.protocol import FloatArray, IntArray, Measurer
 
 
 def measure_links(
@@ -28,7 +30,7 @@ def measure_links(
     """Spend what is left on the links; return owners and table of each wide attribute."""
     if not links:
         return {}
-    pairs = [c for c in fit.multipliers if len(c) == 2]
+    pairs = [c for c, *_ in fit.multipliers if len(c) == 2]
     known = find_determined(pair_answers(fit, frame.num_rows), pairs, frame.num_rows)
     tables = {}
     for link in (drop_implied(link, known) for link in links):
@@ -67,9 +69,58 @@ def build_network(
             owners = tuple(sorted(owners, key=lambda p: -dependence(joint, clique.index(p), clique.index(a))))
             joint = joint.transpose([clique.index(p) for p in (*owners, a)])
             table = normalise(joint.reshape(-1, tree.sizes[a]))
+            if a in frame.relatives:
+                cells = frame.relatives[a].cells
+                table = _tilt(joint, table, owners.index(frame.after[a]) if frame.after[a] in owners else None)
         parents = tuple(names[p] for p in owners)
-        nodes.append(Node(attribute=frame.attributes[a], cells=cells, parents=parents, table=table))
+        node = Node(
+            attribute=frame.attributes[a], cells=cells, parents=parents, table=table, relative=frame.relatives.get(a)
+        )
+        nodes.append(node)
+    nodes = keep_margins(nodes)
     return MarginalModel(nodes=tuple(nodes), num_rows=frame.num_rows, releases=tuple(purse.entries))
+
+
+def _tilt(joint: FloatArray, table: FloatArray, base: int | None) -> FloatArray:
+    """Return how much likelier the parents make each quantile bin than the base alone (an axis of `joint`) does."""
+    others = tuple(i for i in range(joint.ndim - 1) if i != base)
+    alone = joint.sum(axis=others, keepdims=True)
+    alone = alone / np.maximum(alone.sum(axis=-1, keepdims=True), 1e-300)
+    result: FloatArray = (table.reshape(joint.shape) / np.maximum(alone, 1e-12)).reshape(table.shape)
+    return result
+
+
+def keep_margins(nodes: Sequence[Node], num_rows: int = 20_000, steps: int = 15) -> list[Node]:
+    """Bring the 1-way marginals of attributes that are read relative to another back to what was measured.
+
+    Tilting moves them a little. Rows are drawn from the model, and the fine tables are scaled (iterative proportional
+    fitting) until the rows' distributions have the measured marginal on average.
+    """
+    rng = np.random.default_rng(0)
+    done: list[Node] = []
+    columns: dict[str, IntArray] = {}
+    last = max((i for i, node in enumerate(nodes) if node.relative is not None), default=-1)
+    for node in nodes[: last + 1]:
+        kept = node
+        found = MarginalModel(nodes=(*done, node), num_rows=1.0).conditional(node.attribute.name, columns, num_rows)
+        probability = np.exp(found.log_prob)
+        if node.relative is not None:
+            wanted = node.relative.joint.sum(axis=0)
+            factor = _scale_to(probability, np.bincount(found.context) / num_rows, wanted / wanted.sum(), steps)
+            kept = replace(node, relative=replace(node.relative, joint=node.relative.joint * factor))
+            probability = normalise(probability * factor)
+        done.append(kept)
+        columns[node.attribute.name] = draw_codes(draw_bins(found.context, probability, rng), found.cells, rng)
+    return [*done, *nodes[last + 1 :]]
+
+
+def _scale_to(table: FloatArray, weight: FloatArray, wanted: FloatArray, steps: int) -> FloatArray:
+    """Return a factor for each column with which the lines of a table, normalised, have the `wanted` mean."""
+    factor = np.ones(len(wanted))
+    for _ in range(steps):
+        mean = weight @ normalise(table * factor)
+        factor *= np.clip(wanted / np.maximum(mean, 1e-12), 0.5, 2.0)
+    return factor
 
 
 def dependence(joint: FloatArray, first: int, second: int) -> float:

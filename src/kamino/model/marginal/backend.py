@@ -1,6 +1,6 @@
 """Fitting the marginal backend, from the first histogram to the network.
 
-histograms -> bins -> rounds of pairs and inference -> links of wide attributes -> network
+histograms -> bins -> close relations -> rounds of marginals and inference -> links of wide attributes -> network
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from kamino.model.marginal.links import Link, plan_links
 from kamino.model.marginal.masks import apply_masks
 from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.planning import (
+    BINS,
     HISTOGRAMS,
     LINKS,
+    RELATIONS,
     Hints,
     MarginalPlan,
     MarginalSettings,
@@ -29,6 +31,8 @@ from kamino.model.marginal.planning import (
     plan_marginal,
     round_name,
 )
+from kamino.model.marginal.relations import measure_relations
+from kamino.model.marginal.resolution import group_bins
 from kamino.model.marginal.rounds import RoundPlan, fit_rounds
 from kamino.model.protocol import Cells, CodeMap, FloatArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
@@ -76,29 +80,32 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
         sequence=order,
     )
     frame = _without_wide(frame, links)
+    ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
+    before = purse.spent
+    linked = frozenset(a for link in links for a in (link.wide, *link.owners))
+    found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=linked)
     reserved = sum(link.share for link in links)
+    frame = _with_resolutions(found.frame, ones, settings)
+    first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     rounds = RoundPlan(
-        rounds=_rounds(plan, reserved),
+        rounds=_rounds(plan, links=reserved, relations=purse.spent - before),
         effort=settings.effort,
         reserved=reserved,
         forced=forced_pairs(plan.hints, place),
         joined=tuple(link.owners for link in links),
         determined=_known(frame, functional),
     )
-    fit = fit_rounds(frame, _first_measurements(frame, histograms), measurer, purse, rounds)
+    fit = fit_rounds(frame, first, measurer, purse, rounds)
     tables = measure_links(frame, fit, links, histograms, measurer, purse)
     return build_network(frame, fit, histograms, tables, purse)
 
 
-def _rounds(plan: MarginalPlan, reserved: float) -> tuple[tuple[PlannedRelease, PlannedRelease], ...]:
-    """Return the planned releases of each round, now that it is known what links take off them."""
+def _rounds(plan: MarginalPlan, *, links: float, relations: float) -> tuple[tuple[PlannedRelease, ...], ...]:
+    """Return the planned releases of each round, now that it is known what links and relations take off them."""
     shares = plan.settings.shares
-    schedule = plan.schedule.taking(LINKS, reserved, out_of=1.0 - shares.histograms)
-    found = []
-    for i in range(len(shares.rounds)) if len(plan.attributes) > 1 else ():
-        scores, marginals = schedule.part(round_name(i))
-        found.append((scores, marginals))
-    return tuple(found)
+    taken = {LINKS: links, RELATIONS: relations}
+    schedule = plan.schedule.taking(taken, out_of=1.0 - shares.histograms)
+    return tuple(schedule.part(round_name(i)) for i in range(len(shares.rounds)) if len(plan.attributes) > 1)
 
 
 def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) -> list[Histogram]:
@@ -118,6 +125,31 @@ def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) ->
     return [one(attribute) for attribute in plan.attributes]
 
 
+def _measure_bins(measurer: Measurer, frame: Frame, plan: MarginalPlan, purse: Purse) -> list[Measurement]:
+    """Count wide attributes once more, in the bins that their histograms suggest."""
+    planned = {each.attributes[0]: each.share for each in plan.schedule.part(BINS)}
+    return [
+        frame.measure(measurer, purse, (i,), planned[attribute.name])
+        for i, attribute in enumerate(frame.attributes)
+        if attribute.name in planned and frame.sizes[i] > 1
+    ]
+
+
+def _with_resolutions(frame: Frame, ones: Sequence[Measurement], settings: MarginalSettings) -> Frame:
+    """Choose how bins are joined where marginals are measured at lower resolutions."""
+    mass = {m.attributes[0]: m.counts for m in ones}
+    groups, nulls = {}, {}
+    for i, attribute in enumerate(frame.attributes):
+        null, size = frame.null_bin(i), frame.sizes[i]
+        if attribute.ordered and settings.groups:
+            held = np.ones(size) if i in frame.relatives else mass[i]
+            group = group_bins(held, null, settings.groups)
+            groups |= {} if group is None else {i: group}
+        if null is not None and size > 2:
+            nulls[i] = (np.arange(size) == null).astype(np.int64)
+    return replace(frame, groups=groups, nulls=nulls if settings.groups else {}, interactions=settings.interactions)
+
+
 def estimate_rows(histograms: Sequence[Histogram]) -> float:
     """Estimate the number of rows from the totals of all histograms, by inverse variance; at least 1."""
     variance = np.array([max(h.total_sigma**2, 1e-9) for h in histograms])
@@ -134,6 +166,7 @@ def _make_frame(
     limits = BinLimits(
         least_rows=max(settings.least_deviations * typical, settings.least_fraction * num_rows),
         parts=settings.parts,
+        masses=settings.masses,
     )
     cells = tuple(choose_bins(a, h, limits) for a, h in zip(attributes, histograms, strict=True))
     cells, allowed = apply_masks(attributes, cells, plan.hints.allowed)

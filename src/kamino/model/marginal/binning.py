@@ -12,25 +12,39 @@ from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, ModelAtt
 
 @dataclass(frozen=True, kw_only=True)
 class BinLimits:
-    """How the bins of an attribute are chosen: numbers of rows a bin should hold, and how many bins at most."""
+    """How the bins of an attribute are chosen: the rows a bin should hold, and how many bins at most.
+
+    An ordered domain is cut into `parts` of equal width, and a part into as many of equal mass as it has of the
+    `masses` that the whole is worth.
+    """
 
     least_rows: float
     parts: int = 16
+    masses: int = 16
     most_bins: int = 512
 
 
 def most_bins(attribute: ModelAttribute, limits: BinLimits) -> int:
     """Return how many bins `choose_bins` makes at most, whatever the counts.
 
-    An ordered domain is cut at `parts - 1` places and on both sides of fewer than `parts` spikes; null is a bin.
+    An ordered domain is cut at `parts - 1` and `masses - 1` places, and on both sides of fewer than `masses` spikes;
+    null is a bin.
     """
-    return min(attribute.size, 3 * limits.parts if attribute.ordered else limits.most_bins + 1)
+    return min(attribute.size, limits.parts + 3 * limits.masses if attribute.ordered else limits.most_bins + 1)
 
 
-def choose_bins(attribute: ModelAttribute, histogram: Histogram, limits: BinLimits) -> Cells:
-    """Merge the runs of a histogram into bins, and keep how the codes are spread inside each."""
+def choose_bins(
+    attribute: ModelAttribute, histogram: Histogram, limits: BinLimits, within: CodeMap | None = None
+) -> Cells:
+    """Merge the runs of a histogram into bins, and keep how the codes are spread inside each.
+
+    With `within`, the bins of an ordered attribute are cut wherever those of `within` are.
+    """
     merge = _merge_neighbours if attribute.ordered else _merge_rare
     labels = merge(attribute, histogram, limits)
+    if within is not None and attribute.ordered:
+        outer = within(histogram.starts)
+        labels = np.cumsum(np.append(0, (np.diff(labels) != 0) | (np.diff(outer) != 0)))
     bins = int(labels.max()) + 1
     counts = np.maximum(histogram.counts, 0.0)
     total = np.bincount(labels, weights=counts, minlength=bins)
@@ -43,13 +57,14 @@ def choose_bins(attribute: ModelAttribute, histogram: Histogram, limits: BinLimi
 
 
 def _merge_neighbours(attribute: ModelAttribute, histogram: Histogram, limits: BinLimits) -> IntArray:
-    """Cut an ordered domain at equal widths, keep spikes and null alone, and join what holds too few rows."""
+    """Cut an ordered domain at equal widths and at quantiles, keep spikes and null alone, join what holds few rows."""
     counts, starts = histogram.counts, histogram.starts
     null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
     top = max(attribute.size - 1 - int(attribute.null_code is not None), 1)
     # min(starts * parts // top, parts - 1), by looking up where each part begins: the product would leave 64 bits.
     part = np.searchsorted([-(-i * top // limits.parts) for i in range(1, limits.parts)], starts, side="right")
-    spike = counts > max(counts.sum() / limits.parts, limits.least_rows)
+    part = part * (limits.masses + 1) + _cut_heavy(part, np.where(null, 0.0, counts), limits.masses)
+    spike = counts > max(counts.sum() / limits.masses, limits.least_rows)
     labels = np.zeros(len(starts), dtype=np.int64)
     label, held, last = 0, 0.0, -1
     for i in np.flatnonzero(~null).tolist():
@@ -61,6 +76,15 @@ def _merge_neighbours(attribute: ModelAttribute, histogram: Histogram, limits: B
         last = i
     labels[null] = label + (last >= 0)
     return labels
+
+
+def _cut_heavy(part: IntArray, counts: FloatArray, masses: int) -> IntArray:
+    """Return the piece of its part that each run belongs to: a part with m of `masses` equal masses has m pieces."""
+    mass = np.bincount(part, weights=counts)
+    pieces = np.maximum(np.rint(masses * mass / max(float(mass.sum()), 1e-300)), 1)
+    below = np.cumsum(counts) - counts / 2 - (np.cumsum(mass) - mass)[part]
+    piece = np.floor(pieces[part] * below / np.maximum(mass, 1e-300)[part])
+    return np.clip(piece, 0, pieces[part] - 1).astype(np.int64)
 
 
 def _merge_rare(attribute: ModelAttribute, histogram: Histogram, limits: BinLimits) -> IntArray:

@@ -23,15 +23,16 @@ class BudgetShares:
     whole budget is always used.
     """
 
-    histograms: float = 0.20
+    histograms: float = 0.25
     scores: tuple[float, ...] = (0.01, 0.01, 0.01, 0.01)
-    rounds: tuple[float, ...] = (0.10, 0.20, 0.25, 0.21)
+    triples: float = 0.01
+    rounds: tuple[float, ...] = (0.10, 0.18, 0.23, 0.19)
     links: float = 0.40
 
     def __post_init__(self) -> None:
         if not self.rounds or len(self.scores) != len(self.rounds):
             raise ModelError("every round needs a share for its scores and one for its marginals.")
-        total = self.histograms + sum(self.scores) + sum(self.rounds)
+        total = self.histograms + sum(self.scores) + self.triples + sum(self.rounds)
         if abs(total - 1) > 1e-9:
             raise ModelError(f"the shares of the budget add up to {total:.6f}; they must add up to 1.")
         if not 0 < self.links < 1:

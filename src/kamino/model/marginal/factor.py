@@ -34,3 +34,41 @@ def divide(top: FloatArray, bottom: FloatArray) -> FloatArray:
     """Divide, with 0/0 = 0: a configuration that cannot occur has no mass to hand on."""
     shape = np.broadcast_shapes(top.shape, bottom.shape)
     return np.divide(top, bottom, out=np.zeros(shape), where=np.broadcast_to(bottom, shape) > 0)
+
+
+class SharedSums:
+    """Many marginals of one clique's table, summed from it and added to it with partial sums shared.
+
+    A marginal whose first axis is f is summed from the table without the axes before f, which shrinks with f.
+
+    Guarantees:
+        Equals summing each marginal by itself, and adding each by itself.  [test_shared_sums_match_single_ones]
+    """
+
+    def __init__(self, clique: Sequence[int], sizes: Sequence[int]) -> None:
+        self._clique = tuple(clique)
+        self._sizes = sizes
+        self._parts: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in clique]
+
+    def add(self, number: int, part: Sequence[int]) -> None:
+        """Add a marginal over `part`, to be known by `number`."""
+        self._parts[self._clique.index(part[0])].append((number, tuple(part)))
+
+    def project(self, table: FloatArray) -> dict[int, FloatArray]:
+        """Return all marginals of `table`."""
+        found: dict[int, FloatArray] = {}
+        for first, parts in enumerate(self._parts):
+            for number, part in parts:
+                found[number] = project(table, self._clique[first:], part)
+            table = table.sum(axis=0)
+        return found
+
+    def spread(self, tables: Sequence[FloatArray]) -> FloatArray:
+        """Return the sum of `tables` (by number, flattened), each spread over the clique's table."""
+        total: FloatArray = np.zeros(())
+        for first in range(len(self._clique) - 1, -1, -1):
+            for number, part in self._parts[first]:
+                total = total + tables[number].reshape(spread_shape(self._clique[first:], part, self._sizes))
+            # Later axes stay as they are; an axis that no marginal has touched is spread by the one who adds.
+            total = total.reshape((1,) * (len(self._clique) - first - total.ndim) + total.shape)
+        return total

@@ -1,47 +1,116 @@
-"""The frame of a fit: the attributes in bins, and what has been measured of them. Everything here is public."""
+"""The frame of a fit: the attributes in bins, and how marginals of them are asked for. Everything here is public."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from kamino.model.marginal.budget import Purse
-from kamino.model.marginal.inference import Measurement
+from kamino.model.marginal.inference import Measurement, interactions_of
 from kamino.model.marginal.junction import Clique
-from kamino.model.protocol import Candidate, Cells, FloatArray, Measurer, ModelAttribute
+from kamino.model.marginal.relative import Relative
+from kamino.model.marginal.resolution import Resolution, group_cells
+from kamino.model.protocol import Candidate, Cells, FloatArray, IntArray, Measurer, ModelAttribute, View
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Frame:
-    """The attributes as the graphical model sees them."""
+    """The attributes as the graphical model sees them.
+
+    `relatives` are attributes that are read relative to another. `groups` and `nulls` say how bins are joined at lower
+    resolutions. A pair is measured by its interactions where that takes the noise down to `interactions` times or less.
+    """
 
     attributes: tuple[ModelAttribute, ...]
     cells: tuple[Cells, ...]
     num_rows: float
     sequence: tuple[int, ...] | None
     allowed: Mapping[Clique, FloatArray]
+    relatives: Mapping[int, Relative] = field(default_factory=dict)
+    groups: Mapping[int, IntArray] = field(default_factory=dict)
+    nulls: Mapping[int, IntArray] = field(default_factory=dict)
+    interactions: float = 0.0
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of bins of each attribute."""
-        return tuple(cells.map.bins for cells in self.cells)
+        return tuple(self.view(a).bins for a in range(len(self.cells)))
 
-    def candidate(self, clique: Clique) -> Candidate:
+    @property
+    def after(self) -> dict[int, int]:
+        """Which attribute has to come after which: one that is read relative to another, after that."""
+        place = positions(self.attributes)
+        return {a: place[relative.view.base] for a, relative in self.relatives.items()}
+
+    def view(self, a: int) -> View:
+        """How attribute `a` is read."""
+        return self.relatives[a].view if a in self.relatives else self.cells[a].map
+
+    def null_bin(self, a: int) -> int | None:
+        """The bin of attribute `a` that holds null alone; None where there is none."""
+        null = self.attributes[a].null_code
+        if null is None:
+            return None
+        if a in self.relatives:
+            return self.relatives[a].view.bins - 1
+        cells = self.cells[a].map
+        label = int(cells(np.array([null], dtype=np.int64))[0])
+        return label if np.sum(cells.labels == label) == 1 else None
+
+    def grouped(self, clique: Clique, resolution: Resolution) -> tuple[IntArray | None, tuple[int, ...]]:
+        """Return the measured cell of each cell of a marginal, and the shape of what is measured."""
+        return group_cells([self._group(a, resolution) for a in clique], [self.sizes[a] for a in clique])
+
+    def _group(self, a: int, resolution: Resolution) -> IntArray | None:
+        return {Resolution.GROUPS: self.groups, Resolution.NULLS: self.nulls}.get(resolution, {}).get(a)
+
+    def candidate(self, clique: Clique, resolution: Resolution = Resolution.BINS) -> Candidate:
         """Name the marginal over `clique` for the private side."""
-        names = tuple(self.attributes[a].name for a in clique)
-        maps = {self.attributes[a].name: self.cells[a].map for a in clique}
-        return Candidate(attributes=names, binning=maps)
+        views = {}
+        for a in clique:
+            group = self._group(a, resolution)
+            views[self.attributes[a].name] = self.view(a) if group is None else self.view(a).merged(group)
+        return Candidate(attributes=tuple(views), binning=views)
 
-    def measure(self, measurer: Measurer, purse: Purse, clique: Clique, share: float) -> Measurement:
+    def noise_factor(self, clique: Clique, resolution: Resolution) -> float:
+        """Return by how much less noise a marginal has for the same cost because its interactions are measured."""
+        factor = interaction_noise(self.grouped(clique, resolution)[1])
+        return factor if len(clique) == 2 and factor <= self.interactions else 1.0
+
+    def measure(
+        self,
+        measurer: Measurer,
+        purse: Purse,
+        clique: Clique,
+        share: float,
+        resolution: Resolution = Resolution.BINS,
+    ) -> Measurement:
         """Measure the marginal over `clique` with `share` of the budget."""
-        asked = self.candidate(clique)
+        asked = self.candidate(clique, resolution)
         multiplier = purse.take(" x ".join(asked.attributes), share)
-        counts = measurer.marginal(asked.attributes, asked.binning, noise_multiplier=multiplier)
-        shape = tuple(self.sizes[a] for a in clique)
-        table = np.asarray(counts, dtype=float).reshape(shape)
-        return Measurement(attributes=clique, counts=table, sigma=np.full(shape, multiplier))
+        group, shape = self.grouped(clique, resolution)
+        factor = self.noise_factor(clique, resolution)
+        if factor < 1:
+            noisy = measurer.interaction(asked.attributes, asked.binning, noise_multiplier=multiplier)
+            table = interactions_of(np.asarray(noisy, dtype=float).reshape(shape) / math.prod(shape))
+        else:
+            noisy = measurer.marginal(asked.attributes, asked.binning, noise_multiplier=multiplier)
+            table = np.asarray(noisy, dtype=float).reshape(shape)
+        return Measurement(
+            attributes=clique,
+            counts=table,
+            sigma=np.full(shape, multiplier * factor),
+            group=group,
+            is_interaction=factor < 1,
+        )
+
+
+def interaction_noise(shape: Sequence[int]) -> float:
+    """Return the noise of a cell of a table's interactions, in that of a cell of the table for the same cost."""
+    return math.sqrt(math.prod(1 - 1 / size for size in shape))
 
 
 def positions(attributes: Sequence[ModelAttribute]) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
     minimise over distributions p:   tau * KL(p || uniform) + sum_i |N M_i p - y_i|^2 / (2 sigma_i^2)
 
-N is the number of rows, M_i p the i-th marginal, y_i its noisy counts. `tau` counts pseudo-rows that hold the model to
+N is the number of rows, M_i p the i-th marginal (in groups of its cells, if it was measured so; without what lower
+marginals say, if its interactions were measured), y_i its noisy counts. `tau` counts pseudo-rows that hold the model to
 the most even distribution; it decides what no measurement decides and keeps noise from being fitted where counts are
 few.
 With one multiplier for each measured cell the dual is smooth and unconstrained,
@@ -16,13 +17,15 @@ its gradient needs one propagation, and log potentials `theta` on the measured c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
-from kamino.model.marginal.factor import FloatArray, drop_axes, spread_shape
+from kamino.model.marginal.factor import FloatArray, SharedSums, spread_shape
 from kamino.model.marginal.junction import Clique, JunctionTree
 from kamino.model.marginal.propagation import Propagator
+from kamino.model.protocol import IntArray
 
 #: Standard deviations below this (exact counts) are treated as this: half a row.
 LEAST_SIGMA = 0.5
@@ -30,11 +33,46 @@ LEAST_SIGMA = 0.5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """Noisy counts of one marginal, with a standard deviation for each cell; axes follow `attributes`, sorted."""
+    """Noisy counts of one marginal, with a standard deviation for each cell; axes follow `attributes`, sorted.
+
+    `group` names the measured cell of each cell of the marginal, where it was measured at a lower resolution.
+    `is_interaction`: the counts are the table's interactions, see `interactions_of`.
+    """
 
     attributes: Clique
     counts: FloatArray
     sigma: FloatArray
+    group: IntArray | None = None
+    is_interaction: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Equal for two measurements of the same."""
+        group = None if self.group is None else self.group.tobytes()
+        return self.attributes, self.counts.shape, self.is_interaction, group
+
+    def answer(self, table: FloatArray) -> FloatArray:
+        """Return what would be measured, without noise, of a marginal with these (flattened) counts."""
+        if self.group is not None:
+            table = np.bincount(self.group, weights=table, minlength=self.counts.size)
+        return interactions_of(table.reshape(self.counts.shape)).ravel() if self.is_interaction else table
+
+    def spread(self, multipliers: FloatArray) -> FloatArray:
+        """Return the transpose of `answer`: a number for each cell of the marginal."""
+        if self.is_interaction:
+            multipliers = interactions_of(multipliers.reshape(self.counts.shape)).ravel()
+        return multipliers if self.group is None else multipliers[self.group]
+
+
+#: What tells measurements of different things apart.
+Key: TypeAlias = tuple[Clique, tuple[int, ...], bool, bytes | None]
+
+
+def interactions_of(table: FloatArray) -> FloatArray:
+    """Return a table minus the means along each of its axes: what its lower marginals do not say."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,22 +81,22 @@ class Fit:
 
     tree: JunctionTree
     beliefs: tuple[FloatArray, ...]
-    multipliers: Mapping[Clique, FloatArray]
+    multipliers: Mapping[Key, FloatArray]
     iterations: int
 
 
 def combine(measurements: Sequence[Measurement]) -> list[Measurement]:
     """Merge repeated measurements of one marginal by inverse variance."""
-    merged: dict[Clique, Measurement] = {}
+    merged: dict[Key, Measurement] = {}
     for new in measurements:
-        old = merged.get(new.attributes)
+        old = merged.get(new.key)
         sigma = np.maximum(new.sigma, LEAST_SIGMA)
         if old is None:
-            merged[new.attributes] = Measurement(attributes=new.attributes, counts=new.counts, sigma=sigma)
+            merged[new.key] = replace(new, sigma=sigma)
             continue
         weight = old.sigma**-2 + sigma**-2
         counts = (old.counts / old.sigma**2 + new.counts / sigma**2) / weight
-        merged[new.attributes] = Measurement(attributes=new.attributes, counts=counts, sigma=weight**-0.5)
+        merged[new.key] = replace(new, counts=counts, sigma=weight**-0.5)
     return list(merged.values())
 
 
@@ -77,15 +115,11 @@ class _Dual:
         self.propagate = Propagator(tree)
         self.measurements = measurements
         self.num_rows, self.tau = num_rows, tau
-        self.homes: list[int] = []
-        self.spread: list[tuple[int, ...]] = []
-        self.axes: list[tuple[int, ...]] = []
-        for m in measurements:
+        self.shared = [SharedSums(clique, tree.sizes) for clique in tree.cliques]
+        for i, m in enumerate(measurements):
             home = tree.home(m.attributes)
             assert home is not None, "a measured marginal is outside the tree"
-            self.homes.append(home)
-            self.spread.append(spread_shape(tree.cliques[home], m.attributes, tree.sizes))
-            self.axes.append(drop_axes(tree.cliques[home], m.attributes))
+            self.shared[home].add(i, m.attributes)
         self.base = [np.zeros(shape) for shape in self.propagate.shapes]
         for attributes, allowed in zeros.items():
             home = tree.home(attributes)
@@ -95,23 +129,21 @@ class _Dual:
             self.base[home] += log.reshape(spread_shape(tree.cliques[home], attributes, tree.sizes))
         self.counts = np.concatenate([m.counts.ravel() for m in measurements])
         self.sigma2 = np.concatenate([m.sigma.ravel() ** 2 for m in measurements])
-        expected = np.clip(self.counts, np.sqrt(self.sigma2), num_rows)
+        expected = np.clip(np.abs(self.counts), np.sqrt(self.sigma2), num_rows)
         self.scale = 1.0 / np.sqrt(num_rows * expected / tau + self.sigma2)
         self.bounds = np.cumsum([m.counts.size for m in measurements])[:-1]
 
     def beliefs(self, multipliers: FloatArray) -> tuple[list[FloatArray], float]:
-        potentials = [table.copy() for table in self.base]
         parts = np.split(multipliers * (-self.num_rows / self.tau), self.bounds)
-        for part, home, shape in zip(parts, self.homes, self.spread, strict=True):
-            potentials[home] += part.reshape(shape)
-        return self.propagate(potentials)
+        spread = [m.spread(part) for m, part in zip(self.measurements, parts, strict=True)]
+        return self.propagate([base + s.spread(spread) for base, s in zip(self.base, self.shared, strict=True)])
 
     def answers(self, beliefs: Sequence[FloatArray]) -> FloatArray:
-        tables = [
-            (beliefs[home].sum(axis=axes) if axes else beliefs[home]).ravel()
-            for home, axes in zip(self.homes, self.axes, strict=True)
-        ]
-        return np.concatenate(tables) * self.num_rows
+        tables: dict[int, FloatArray] = {}
+        for belief, shared in zip(beliefs, self.shared, strict=True):
+            tables.update(shared.project(belief))
+        answers = [m.answer(tables[i].ravel()) for i, m in enumerate(self.measurements)]
+        return np.concatenate(answers) * self.num_rows
 
     def __call__(self, scaled: FloatArray) -> tuple[float, FloatArray]:
         multipliers = scaled * self.scale
@@ -128,7 +160,7 @@ def infer(
     num_rows: float,
     tau: float,
     zeros: Mapping[Clique, FloatArray] | None = None,
-    start: Mapping[Clique, FloatArray] | None = None,
+    start: Mapping[Key, FloatArray] | None = None,
     iterations: int = 200,
     tolerance: float = 1e-9,
 ) -> Fit:
@@ -142,7 +174,7 @@ def infer(
 
     merged = combine(measurements)
     dual = _Dual(tree, merged, zeros or {}, num_rows=num_rows, tau=tau)
-    first = [(start or {}).get(m.attributes, np.zeros(m.counts.size)) for m in merged]
+    first = [(start or {}).get(m.key, np.zeros(m.counts.size)) for m in merged]
     result = minimize(
         dual,
         np.concatenate(first) / dual.scale,
@@ -156,6 +188,6 @@ def infer(
     return Fit(
         tree=tree,
         beliefs=tuple(beliefs),
-        multipliers={m.attributes: part for m, part in zip(merged, parts, strict=True)},
+        multipliers={m.key: part for m, part in zip(merged, parts, strict=True)},
         iterations=int(result.nit),
     )

@@ -7,7 +7,7 @@ Attributes are indices 0..d-1 here. Eliminating them in the reverse of the seque
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 Clique = tuple[int, ...]
@@ -48,11 +48,15 @@ class JunctionTree:
 
 
 def eliminate(
-    sizes: Sequence[int], cliques: Iterable[Clique], sequence: Sequence[int] | None
+    sizes: Sequence[int],
+    cliques: Iterable[Clique],
+    sequence: Sequence[int] | None,
+    after: Mapping[int, int] | None = None,
 ) -> tuple[tuple[int, ...], tuple[Clique, ...]]:
     """Eliminate all attributes; return the sequence (last eliminated first) and each attribute's parents.
 
-    Without a sequence the attribute whose clique is smallest goes next.
+    Without a sequence the attribute whose clique is smallest goes next; `after` says which attribute must come after
+    which other in the sequence then.
     """
     near: list[set[int]] = [set() for _ in sizes]
     for clique in cliques:
@@ -68,7 +72,8 @@ def eliminate(
         if sequence is not None:
             a = sequence[len(sequence) - 1 - len(done)]
         else:
-            a = min(left, key=lambda i: (logs[i] + sum(logs[b] for b in near[i]), -i))
+            early = {base for later, base in (after or {}).items() if later in left}
+            a = min(left - early, key=lambda i: (logs[i] + sum(logs[b] for b in near[i]), -i))
         parents[a] = tuple(sorted(near[a]))
         for b in near[a]:
             near[b] |= near[a]
@@ -78,9 +83,14 @@ def eliminate(
     return tuple(reversed(done)), tuple(parents)
 
 
-def build_tree(sizes: Sequence[int], cliques: Iterable[Clique], sequence: Sequence[int] | None = None) -> JunctionTree:
-    """Triangulate along the sequence and connect the maximal cliques."""
-    order, parents = eliminate(sizes, cliques, sequence)
+def build_tree(
+    sizes: Sequence[int],
+    cliques: Iterable[Clique],
+    sequence: Sequence[int] | None = None,
+    after: Mapping[int, int] | None = None,
+) -> JunctionTree:
+    """Triangulate along the sequence (see `eliminate`) and connect the maximal cliques."""
+    order, parents = eliminate(sizes, cliques, sequence, after)
     place = {a: i for i, a in enumerate(order)}
     kept: list[Clique] = []
     parent: list[int] = []

@@ -12,21 +12,50 @@ import numpy as np
 from kamino.errors import ModelError
 from kamino.model.marginal.drawing import draw_bins, draw_codes
 from kamino.model.marginal.elimination import sum_product
-from kamino.model.protocol import MOST_ROWS, Cells, CodeMap, Conditional, FloatArray, IntArray, ModelAttribute
+from kamino.model.marginal.relative import Relative
+from kamino.model.protocol import (
+    MOST_ROWS,
+    Cells,
+    CodeMap,
+    Conditional,
+    ConditionalMap,
+    FloatArray,
+    IntArray,
+    ModelAttribute,
+    View,
+    read,
+)
 from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
 from kamino.schema.joint_codes import flatten_codes
 
-FORMAT = "kamino-marginal-1"
+FORMAT = "kamino-marginal-2"
+#: Rows that are drawn to count marginals which no sum over the network gives.
+COUNTED_ROWS = 200_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Node:
-    """An attribute, its bins, its parents, and P(bin | parents' bins): parents' bins in C order on the rows."""
+    """An attribute, its bins, its parents, and P(bin | parents' bins): parents' bins in C order on the rows.
+
+    An attribute that is read relative to another (`relative`) has fine bins in `cells`; its parents see its quantile
+    bins, and `table` says how much likelier each quantile bin is than its base alone makes it.
+    """
 
     attribute: ModelAttribute
     cells: Cells
     parents: tuple[str, ...]
     table: FloatArray
+    relative: Relative | None = None
+
+    @property
+    def view(self) -> View:
+        """How the model reads the attribute."""
+        return self.cells.map if self.relative is None else self.relative.view
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The attributes whose codes the model needs to read this one."""
+        return (self.attribute.name,) if self.relative is None else (self.attribute.name, self.relative.view.base)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,25 +97,28 @@ class MarginalModel:
 
     def parents(self, attribute: str) -> tuple[str, ...]:
         """Return the earlier attributes that `attribute` depends on."""
-        return self.node(attribute).parents
+        node = self.node(attribute)
+        needed = [*node.reads, *(name for parent in node.parents for name in self.node(parent).reads)]
+        return tuple(dict.fromkeys(name for name in needed if name != attribute))
 
     def conditional(self, attribute: str, context: Mapping[str, IntArray], num_rows: int) -> Conditional:
         """Return P(attribute | earlier attributes) for rows whose parents' codes are in `context`."""
         node = self.node(attribute)
-        bins = {name: self.node(name).cells.map(context[name]) for name in node.parents}
-        index, table = self._contexts(node, bins, num_rows)
+        lines, index = self._lines(node, context, num_rows)
+        if node.relative is not None:
+            return tilted(node, node.relative, lines, index, context)
         with np.errstate(divide="ignore"):
-            log = np.log(table)
+            log = np.log(node.table[lines])
         return Conditional(attribute=attribute, context=index, log_prob=log, cells=node.cells)
 
-    def _contexts(self, node: Node, bins: Mapping[str, IntArray], num_rows: int) -> tuple[IntArray, FloatArray]:
-        """Group rows by their parents' bins; return each row's group and the groups' distributions."""
+    def _lines(self, node: Node, context: Mapping[str, IntArray], num_rows: int) -> tuple[IntArray, IntArray]:
+        """Return the lines of a node's table that rows need, by their parents' bins, and each row's place among them."""
         if not node.parents:
-            return np.zeros(num_rows, dtype=np.int64), node.table[:1]
-        sizes = [self.node(name).cells.map.bins for name in node.parents]
-        flat = flatten_codes([bins[name] for name in node.parents], sizes)
-        distinct, index = np.unique(flat, return_inverse=True)
-        return index.astype(np.int64), node.table[distinct]
+            return np.zeros(1, dtype=np.int64), np.zeros(num_rows, dtype=np.int64)
+        views = {name: self.node(name).view for name in node.parents}
+        bins = [read(view, name, context) for name, view in views.items()]
+        lines, index = np.unique(flatten_codes(bins, [view.bins for view in views.values()]), return_inverse=True)
+        return lines, index.astype(np.int64)
 
     def marginal(self, attributes: Sequence[str]) -> FloatArray:
         """Return the joint probabilities of the codes of `attributes`, one axis each."""
@@ -101,7 +133,12 @@ class MarginalModel:
         return joint
 
     def bin_marginal(self, attributes: Sequence[str]) -> FloatArray:
-        """Return the joint probabilities of the bins of `attributes`, one axis each."""
+        """Return the joint probabilities of the bins of `attributes`, one axis each.
+
+        They are exact, unless an attribute is read relative to another: then they are counted in drawn rows.
+        """
+        if any(node.relative is not None for node in self.nodes):
+            return self._counted(attributes)
         place = {name: i for i, name in enumerate(self.sequence)}
         sizes = [node.cells.map.bins for node in self.nodes]
         wanted = [place[self.node(name).attribute.name] for name in attributes]
@@ -116,23 +153,31 @@ class MarginalModel:
     ) -> dict[str, IntArray]:
         """Draw rows; columns in `given` are taken as they are when their turn comes, and later ones follow them."""
         columns: dict[str, IntArray] = {}
-        bins: dict[str, IntArray] = {}
         for node in self.nodes:
             name = node.attribute.name
             if given is not None and name in given:
                 columns[name] = np.asarray(given[name], dtype=np.int64)
-                bins[name] = node.cells.map(columns[name])
                 continue
-            index, table = self._contexts(node, bins, num_rows)
-            bins[name] = draw_bins(index, table, rng)
-            columns[name] = draw_codes(bins[name], node.cells, rng)
+            found = self.conditional(name, columns, num_rows)
+            columns[name] = draw_codes(draw_bins(found.context, np.exp(found.log_prob), rng), found.cells, rng)
         return columns
 
     def given(self, allowed: Mapping[str, IntArray]) -> MarginalModel | None:
-        """Return the model of rows whose named attributes have one of these codes; None if that is too large."""
+        """Return the model of rows whose named attributes have one of these codes; None if that is too large,
+        or if an attribute is read relative to another."""
         from kamino.model.marginal.conditioning import condition
 
-        return condition(self, allowed)
+        return None if any(node.relative is not None for node in self.nodes) else condition(self, allowed)
+
+    def _counted(self, attributes: Sequence[str]) -> FloatArray:
+        """Count the bins of drawn rows; the same rows for the same model."""
+        columns = self.sample(COUNTED_ROWS, np.random.default_rng(0))
+        maps = [self.node(name).cells.map for name in attributes]
+        shape = tuple(each.bins for each in maps)
+        flat = flatten_codes([each(columns[name]) for name, each in zip(attributes, maps, strict=True)], shape)
+        counts = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
+        result: FloatArray = counts / COUNTED_ROWS
+        return result
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return a JSON-able description and the arrays that it names."""
@@ -150,6 +195,13 @@ class MarginalModel:
                     "parents": list(node.parents),
                 }
             )
+            if node.relative is not None:
+                view = node.relative.view
+                nodes[-1] |= {"base": view.base, "base_bins": view.over.bins, "quantile_bins": view.bins}
+                arrays[f"{i}.base_starts"] = view.over.starts
+                arrays[f"{i}.base_labels"] = view.over.labels
+                arrays[f"{i}.quantiles"] = view.labels
+                arrays[f"{i}.joint"] = node.relative.joint
             arrays[f"{i}.table"] = node.table
             arrays[f"{i}.starts"] = cells.map.starts
             arrays[f"{i}.labels"] = cells.map.labels
@@ -191,7 +243,8 @@ class MarginalModel:
 
 def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -> Node:
     """Read one node; its parents must be among the earlier ones."""
-    fields.only("name", "size", "ordered", "null_code", "bins", "parents")
+    relative = "base" in set(fields)
+    fields.only("name", "size", "ordered", "null_code", "bins", "parents", *(_RELATIVE if relative else ()))
     attribute = attribute_of(fields)
     parents = fields.texts("parents")
     if len(set(parents)) != len(parents) or not set(parents) <= set(earlier):
@@ -204,12 +257,69 @@ def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -
     within = np.bincount(labels, weights=share, minlength=bins)
     if (share < 0).any() or (np.abs(within - 1) > 1e-6).any():
         raise ModelError(f"attribute {shown(attribute.name)} has shares of a bin below 0, or that do not sum to 1.")
-    contexts = math.prod(earlier[name].cells.map.bins for name in parents)
+    contexts = math.prod(earlier[name].view.bins for name in parents)
     cells = Cells(map=code_map, width=np.diff(starts, append=attribute.size), share=share)
+    if relative:
+        return _relative_node(i, fields, attribute, cells, parents, contexts, earlier, arrays)
     table = arrays.distributions(f"{i}.table", (contexts, bins))
     return Node(attribute=attribute, cells=cells, parents=parents, table=table)
+
+
+def _relative_node(
+    i: int,
+    fields: Fields,
+    attribute: ModelAttribute,
+    cells: Cells,
+    parents: tuple[str, ...],
+    contexts: int,
+    earlier: Mapping[str, Node],
+    arrays: Arrays,
+) -> Node:
+    """Read a node whose attribute is read relative to another, which must come before it and be read by itself."""
+    base = fields.text("base")
+    if base not in earlier or earlier[base].relative is not None:
+        raise ModelError(f"attribute {shown(attribute.name)} is relative to one that does not come before it.")
+    runs = arrays.shape(f"{i}.base_starts")[0] if arrays.shape(f"{i}.base_starts") else 0
+    over = CodeMap(
+        size=earlier[base].attribute.size,
+        bins=fields.whole("base_bins", least=1, most=runs),
+        starts=arrays.codes(f"{i}.base_starts", runs),
+        labels=arrays.codes(f"{i}.base_labels", runs),
+    )
+    shape = (over.bins, cells.map.bins)
+    quantiles = fields.whole("quantile_bins", least=1, most=cells.map.bins)
+    labels = arrays.codes(f"{i}.quantiles", shape)
+    joint, table = arrays.finite(f"{i}.joint", shape), arrays.finite(f"{i}.table", (contexts, quantiles))
+    if (joint < 0).any() or (joint.sum(axis=1) <= 0).any() or (table < 0).any() or (table.sum(axis=1) <= 0).any():
+        raise ModelError(f"attribute {shown(attribute.name)} has probabilities below 0, or none above.")
+    view = ConditionalMap(base=base, over=over, own=cells.map, labels=labels, bins=quantiles)
+    relative = Relative(view=view, cells=cells, joint=joint)
+    return Node(attribute=attribute, cells=cells, parents=parents, table=table, relative=relative)
+
+
+_RELATIVE = ("base", "base_bins", "quantile_bins")
 
 
 def _releases(items: Sequence[Any]) -> tuple[tuple[str, float], ...]:
     pairs = [Fields(dict(enumerate(each)) if isinstance(each, list) else None, where="release") for each in items]
     return tuple((pair.only(0, 1).text(0), pair.number(1)) for pair in pairs)
+
+
+def tilted(
+    node: Node, relative: Relative, lines: IntArray, line: IntArray, context: Mapping[str, IntArray]
+) -> Conditional:
+    """Return P(fine bin | base's fine bin, parents): the fine table, tilted by what the parents say of quantile bins.
+
+    `lines` are the lines of the node's table that occur, `line` is the place of each row's among them.
+    """
+    base = relative.view.over(context[relative.view.base])
+    fine = relative.view.over.bins
+    both, index = np.unique(line * fine + base, return_inverse=True)
+    rows, over = lines[both // fine], both % fine
+    with np.errstate(divide="ignore"):
+        log = np.log(np.take_along_axis(node.table[rows], relative.view.labels[over], axis=1))
+        log += np.log(relative.joint)[over]
+    log -= np.logaddexp.reduce(log, axis=1, keepdims=True)
+    return Conditional(
+        attribute=node.attribute.name, context=index.astype(np.int64), log_prob=log, cells=relative.cells
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +17,9 @@ from kamino.model.marginal.frame import positions
 from kamino.model.marginal.histogram import first_cells, level_shares, most_finer_cells
 from kamino.model.marginal.junction import Clique
 from kamino.model.marginal.links import MOST_LINK_CELLS, can_link
+from kamino.model.marginal.relations import RelationLimits, can_relate
 from kamino.model.marginal.rounds import Effort, most_marginals
+from kamino.model.marginal.scoring import most_pair_scores, most_triple_scores
 from kamino.model.protocol import IntArray, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule, divide_by_cells
 
@@ -26,7 +28,9 @@ Allowed = Callable[[Mapping[str, IntArray]], NDArray[np.bool_]]
 #: Histograms wider than this get no more budget than this: single counts drown in noise anyway.
 WIDE_CELLS = 64
 # The parts of the schedule.
-HISTOGRAMS, LINKS, REST = "histograms", "links", "rest"
+HISTOGRAMS, BINS, RELATIONS, LINKS, REST = "histograms", "bins", "relations", "links", "rest"
+#: Triples are scored in this round (the first is 0), when the strongest pairs are known.
+TRIPLES_ROUND = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +38,10 @@ class MarginalSettings:
     """How the backend works; the defaults were measured on tables of 20 to 40 thousand rows.
 
     A bin should hold `least_deviations` standard deviations of a pair's noise if 30 pairs share the budget, and
-    `least_fraction` of the rows.
+    `least_fraction` of the rows; an ordered domain is cut into `parts` of equal width and `masses` of equal mass.
+    `bins_part` of the budget of a wide attribute's histogram counts its bins. Pairs are measured in bins or in
+    `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
+    never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
     """
 
     shares: BudgetShares = field(default_factory=BudgetShares)
@@ -42,6 +49,12 @@ class MarginalSettings:
     least_deviations: float = 2.0
     least_fraction: float = 0.0005
     parts: int = 16
+    masses: int = 16
+    bins_part: float = 0.5
+    groups: int = 6
+    interactions: float = 0.8
+    triples: bool = True
+    relations: RelationLimits = field(default_factory=RelationLimits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +110,7 @@ def plan_marginal(
         sequence=tuple(sequence) if sequence is not None else None,
         hints=hints,
         settings=settings,
-        schedule=Schedule(releases=(*draft.histograms(), *draft.rounds(), *draft.rest(), *draft.links())),
+        schedule=Schedule(releases=(*draft.histograms(), *draft.relations(), *draft.rounds(), *draft.rest(), *draft.links())),
     )
 
 
@@ -129,7 +142,7 @@ class _Draft:
     @property
     def bins(self) -> dict[str, int]:
         """The most bins of each attribute."""
-        limits = BinLimits(least_rows=0.0, parts=self.settings.parts)
+        limits = BinLimits(least_rows=0.0, parts=self.settings.parts, masses=self.settings.masses)
         return {attribute.name: most_bins(attribute, limits) for attribute in self.attributes}
 
     @property
@@ -138,6 +151,11 @@ class _Draft:
         sizes = {a.name: a.size for a in self.attributes}
         return tuple((x, y) for x, y in self.hints.functional if can_link(sizes[x], sizes[y]))
 
+    @property
+    def gives_way(self) -> bool:
+        """Whether the rounds may have to pay for links or relations."""
+        return bool(self.linked) or any(True for _ in self.relations())
+
     def noise(self, share: float) -> float:
         return multiplier_of_share(self.noise_multiplier, share)
 
@@ -145,12 +163,60 @@ class _Draft:
         """The 1-way histograms: one release for each attribute, and finer ones where the domain is wide."""
         parts = divide_by_cells([min(a.size, WIDE_CELLS) for a in self.attributes])
         for attribute, part in zip(self.attributes, parts, strict=True):
-            fractions = level_shares(attribute)
-            shares = [self.settings.shares.histograms * float(part) * fraction for fraction in fractions]
+            share = self.settings.shares.histograms * float(part) * (1 - self._bins_part(attribute))
+            shares = [share * fraction for fraction in level_shares(attribute)]
             yield self._histogram(attribute, shares[0], most_cells=len(first_cells(attribute)))
             if len(shares) > 1:
                 finer = most_finer_cells(attribute)
                 yield self._histogram(attribute, shares[1], most_cells=finer, most=len(shares) - 1)
+        for attribute, part in zip(self.attributes, parts, strict=True):
+            share = self.settings.shares.histograms * float(part) * self._bins_part(attribute)
+            if share:
+                bins = self._histogram(attribute, share, most_cells=self.bins[attribute.name])
+                yield replace(bins, part=BINS, what="histogram in bins of its quantiles")
+
+    def _bins_part(self, attribute: ModelAttribute) -> float:
+        """The part of an attribute's budget that counts its bins: none where single codes are as few."""
+        most = self.settings.parts + self.settings.masses
+        return self.settings.bins_part if attribute.ordered and attribute.size > most else 0.0
+
+    def relations(self) -> Iterator[PlannedRelease]:
+        """Close relations of ordered attributes, if their distances from independence show any."""
+        limits = self.settings.relations
+        names = tuple(a.name for a in self.attributes if can_relate(a))
+        if len(names) < 2 or limits.most_share == 0:
+            return
+        yield PlannedRelease(
+            part=RELATIONS,
+            kind="vector",
+            what="distances of pairs of ordered attributes from independence",
+            attributes=names,
+            choose=len(names),
+            or_fewer=True,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(limits.scores),
+            most_cells=math.comb(len(names), 2),
+            share=limits.scores,
+            whole=self.noise_multiplier,
+        )
+        yield PlannedRelease(
+            part=RELATIONS,
+            kind="counts",
+            what="2-way marginals of close relations in fine bins, taken off the rounds",
+            attributes=names,
+            choose=2,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(limits.each / 2),
+            most_cells=self._fine_cells() ** 2,
+            most=2 * (len(names) - 1),
+            share=limits.most_share,
+            whole=self.noise_multiplier,
+        )
+
+    def _fine_cells(self) -> int:
+        """The most fine bins of an attribute in a relation, which are cut where its bins are."""
+        fine = self.settings.relations.fine
+        return fine // 2 + 3 * fine + max(self.bins.values())
 
     def _histogram(
         self, attribute: ModelAttribute, share: float, *, most_cells: int, most: int | None = None
@@ -174,6 +240,7 @@ class _Draft:
         shares, effort = self.settings.shares, self.settings.effort
         widest = math.prod(sorted(self.bins.values())[-2:])
         place = positions(self.attributes)
+        triples = shares.triples if self.settings.triples and len(self.attributes) > 2 else 0.0
         for i, (scores, marginals) in enumerate(zip(shares.scores, shares.rounds, strict=True)):
             last = i == len(shares.rounds) - 1
             most = most_marginals(i, len(self.attributes))
@@ -185,24 +252,39 @@ class _Draft:
                 choose=len(self.names),
                 or_fewer=True,
                 noise_multiplier=self.noise(scores),
-                most_cells=math.comb(len(self.names), 2),
+                most_cells=most_pair_scores(len(self.names)),
                 share=scores,
                 whole=self.noise_multiplier,
-                gives_way=bool(self.linked),
+                gives_way=self.gives_way,
             )
+            if i == TRIPLES_ROUND and triples:
+                yield PlannedRelease(
+                    part=round_name(i),
+                    kind="vector",
+                    what="distances of triples to the model",
+                    attributes=self.names,
+                    choose=len(self.names),
+                    or_fewer=True,
+                    noise_multiplier=self.noise(triples),
+                    most_cells=most_triple_scores(len(self.names)),
+                    share=triples,
+                    whole=self.noise_multiplier,
+                    gives_way=self.gives_way,
+                )
             yield PlannedRelease(
                 part=round_name(i),
                 kind="counts",
-                what="2-way marginals, chosen by their distances",
+                what="marginals, chosen by their distances",
                 attributes=self.names,
-                choose=2,
+                choose=3 if i == TRIPLES_ROUND and triples else 2,
+                or_fewer=True,
                 rule=Rule.REST if last else Rule.TOGETHER,
                 noise_multiplier=self.noise(1.0 if last else marginals),
                 most_cells=min(widest, effort.limit(self.noise_multiplier, i, len(shares.rounds))),
                 most=most if i else max(most, len(forced_pairs(self.hints, place))),
                 share=marginals,
                 whole=self.noise_multiplier,
-                gives_way=bool(self.linked),
+                gives_way=self.gives_way,
             )
 
     def rest(self) -> Iterator[PlannedRelease]:

@@ -1,4 +1,4 @@
-"""The adaptive part of a fit: score all pairs against the model, measure the best, infer, and again."""
+"""The adaptive part of a fit: score pairs and triples against the model, measure the best, infer, and again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.inference import Fit, Measurement, infer
 from kamino.model.marginal.junction import Clique, build_tree
 from kamino.model.marginal.propagation import pair_marginals
+from kamino.model.marginal.resolution import Resolution
+from kamino.model.marginal.scoring import score_pairs, score_triples
 from kamino.model.marginal.selection import Limits, Scored, select
 from kamino.model.protocol import FloatArray, Measurer
 from kamino.privacy.schedule import PlannedRelease, Rule, divide_by_cells
@@ -53,12 +55,12 @@ class Effort:
 class RoundPlan:
     """What the rounds are to do.
 
-    `rounds` are the planned releases of each: distances, then marginals. `reserved` is the share of the budget kept for
+    `rounds` are the planned releases of each: distances (of pairs, in one round of triples too), then marginals. `reserved` is the share of the budget kept for
     later, `forced` are pairs that the first round measures in any case, `joined` attributes that must share a clique,
     `determined` what is known to be a function of what.
     """
 
-    rounds: tuple[tuple[PlannedRelease, PlannedRelease], ...]
+    rounds: tuple[tuple[PlannedRelease, ...], ...]
     effort: Effort
     reserved: float = 0.0
     forced: tuple[Clique, ...] = ()
@@ -70,12 +72,15 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     """Measure in rounds until the budget, but for what is reserved, is used; return the fitted model."""
     measured = list(first)
     cliques: list[Clique] = [(i,) for i in range(len(frame.sizes))]
-    cliques += [*frame.allowed, *plan.joined]
+    cliques += [*frame.allowed, *plan.joined, *(m.attributes for m in first if len(m.attributes) > 1)]
     fit = _infer(frame, cliques, measured, None, plan.effort, plan.effort.iterations)
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
-    for i, (scores, marginals) in enumerate(plan.rounds) if pairs else ():
+    for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
         answers = pair_answers(fit, frame.num_rows)
-        scored = _score(frame, measurer, purse, pairs, answers, scores.share)
+        asked = {pair: answers[pair] for pair in pairs}
+        scored = score_pairs(frame, measurer, purse, asked, scores[0].share, forced=plan.forced)
+        if len(scores) > 1:
+            scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)
         known = {**find_determined(answers, cliques, frame.num_rows), **plan.determined}
         useful = [s for s in scored if not _is_implied(s.attributes, known)]
         last = marginals.rule is Rule.REST
@@ -83,7 +88,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
         chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
         parts = divide_by_cells([s.answer.size for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
-            measured.append(frame.measure(measurer, purse, s.attributes, share * float(part)))
+            measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
             if s.attributes not in cliques:
                 cliques.append(s.attributes)
         polish = last and purse.noise_multiplier > 0
@@ -105,9 +110,15 @@ def _choose(
         limits=Limits(
             marginals=most_marginals(index, len(frame.sizes)),
             cells=plan.effort.limit(sigma, index, len(plan.rounds)),
+            forest=index == 0,
         ),
-        forced=[s for s in scored if s.attributes in plan.forced] if index == 0 else (),
+        forced=_forced(scored, plan.forced) if index == 0 else (),
+        after=frame.after,
     )
+
+
+def _forced(scored: Sequence[Scored], forced: Sequence[Clique]) -> list[Scored]:
+    return [s for s in scored if s.attributes in forced and s.resolution is Resolution.BINS]
 
 
 def _spend_rest(
@@ -137,7 +148,7 @@ def _infer(
     iterations: int,
 ) -> Fit:
     return infer(
-        build_tree(frame.sizes, cliques, frame.sequence),
+        build_tree(frame.sizes, cliques, frame.sequence, frame.after),
         measured,
         num_rows=frame.num_rows,
         tau=effort.tau,
@@ -157,26 +168,6 @@ def pair_answers(fit: Fit, num_rows: float) -> dict[Clique, FloatArray]:
     return answers
 
 
-def _score(
-    frame: Frame,
-    measurer: Measurer,
-    purse: Purse,
-    pairs: Sequence[Clique],
-    answers: Mapping[Clique, FloatArray],
-    share: float,
-) -> list[Scored]:
-    """Release the distances of all pairs to the model at once."""
-    errors = measurer.scores(
-        [frame.candidate(pair) for pair in pairs],
-        [answers[pair].ravel() for pair in pairs],
-        noise_multiplier=purse.take("scores", share),
-    )
-    return [
-        Scored(attributes=pair, error=float(error), answer=answers[pair].ravel())
-        for pair, error in zip(pairs, errors, strict=True)
-    ]
-
-
 def find_determined(answers: Mapping[Clique, FloatArray], cliques: Sequence[Clique], num_rows: float) -> dict[int, int]:
     """Return attributes that one measured pair shows to be, nearly, a function of another: {attribute: of which}."""
     found: dict[int, int] = {}
@@ -192,6 +183,8 @@ def find_determined(answers: Mapping[Clique, FloatArray], cliques: Sequence[Cliq
 
 
 def _is_implied(pair: Clique, determined: Mapping[int, int]) -> bool:
-    """Say whether a pair follows from what determines one of its attributes."""
+    """Say whether a marginal follows from what determines one of its attributes."""
+    if len(pair) > 2:
+        return any(a in determined for a in pair)
     a, b = pair
     return (a in determined and determined[a] != b) or (b in determined and determined[b] != a)
