@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kamino.model.protocol import Candidate, CodeMap
+from kamino.engine.memory import interaction_sensitivity, interactions
+from kamino.model.protocol import Candidate, View, read
 
 
 class MemoryMeasurer:
@@ -18,11 +19,11 @@ class MemoryMeasurer:
         self.cost = 0.0
         self.record: list[np.ndarray] = []
 
-    def _count(self, attributes: Sequence[str], binning: Mapping[str, CodeMap]) -> np.ndarray:
+    def _count(self, attributes: Sequence[str], binning: Mapping[str, View]) -> np.ndarray:
         flat = np.zeros(len(next(iter(self.columns.values()))), dtype=np.int64)
         cells = 1
         for name in attributes:
-            flat = flat * binning[name].bins + binning[name](self.columns[name])
+            flat = flat * binning[name].bins + read(binning[name], name, self.columns)
             cells *= binning[name].bins
         return np.bincount(flat, minlength=cells)
 
@@ -34,6 +35,11 @@ class MemoryMeasurer:
 
     def marginal(self, attributes, binning, *, noise_multiplier):
         return np.round(self._release(self._count(attributes, binning), noise_multiplier, 1.0))
+
+    def interaction(self, attributes, binning, *, noise_multiplier):
+        shape = tuple(binning[name].bins for name in attributes)
+        exact = interactions(self._count(attributes, binning).reshape(shape)).ravel()
+        return np.round(self._release(exact, noise_multiplier, interaction_sensitivity(shape).add_remove))
 
     def scores(self, candidates: Sequence[Candidate], model_answers, *, noise_multiplier):
         exact = [

@@ -69,7 +69,6 @@ class CodeMap:
         codes = np.arange(size, dtype=np.int64)
         return CodeMap(size=size, bins=size, starts=codes, labels=codes)
 
-
     def merged(self, group: IntArray) -> CodeMap:
         """Return the map to groups of bins; `group` names the group of each bin."""
         return replace(self, labels=group[self.labels], bins=int(group.max()) + 1)

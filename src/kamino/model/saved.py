@@ -165,9 +165,9 @@ class Arrays:
             raise ModelError(f"array {shown(name)} has a value that is not a finite number")
         return array
 
-    def codes(self, name: str, length: int) -> IntArray:
-        """An array of `length` whole numbers."""
-        return self.finite(name, (length,), np.int64)
+    def codes(self, name: str, *shape: int) -> IntArray:
+        """An array of whole numbers of this shape."""
+        return self.finite(name, shape, np.int64)
 
     def distributions(self, name: str, shape: tuple[int, ...]) -> FloatArray:
         """An array of probabilities that sum to one along the last axis."""

@@ -188,9 +188,7 @@ class Schedule:
         """
         left = 1.0 - sum(taken.values()) / out_of
         return Schedule(
-            releases=tuple(
-                replace(each, share=each.share * left) if each.gives_way else each for each in self.releases
-            )
+            releases=tuple(replace(each, share=each.share * left) if each.gives_way else each for each in self.releases)
         )
 
     def with_sigmas(self, gate: Gate) -> Schedule:

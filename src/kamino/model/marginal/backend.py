@@ -34,7 +34,7 @@ from kamino.model.marginal.planning import (
 from kamino.model.marginal.relations import measure_relations
 from kamino.model.marginal.resolution import group_bins
 from kamino.model.marginal.rounds import RoundPlan, fit_rounds
-from kamino.model.protocol import Cells, CodeMap, FloatArray, Measurer, ModelAttribute
+from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
 
 
@@ -138,13 +138,15 @@ def _measure_bins(measurer: Measurer, frame: Frame, plan: MarginalPlan, purse: P
 def _with_resolutions(frame: Frame, ones: Sequence[Measurement], settings: MarginalSettings) -> Frame:
     """Choose how bins are joined where marginals are measured at lower resolutions."""
     mass = {m.attributes[0]: m.counts for m in ones}
-    groups, nulls = {}, {}
+    groups: dict[int, IntArray] = {}
+    nulls: dict[int, IntArray] = {}
     for i, attribute in enumerate(frame.attributes):
         null, size = frame.null_bin(i), frame.sizes[i]
         if attribute.ordered and settings.groups:
             held = np.ones(size) if i in frame.relatives else mass[i]
             group = group_bins(held, null, settings.groups)
-            groups |= {} if group is None else {i: group}
+            if group is not None:
+                groups[i] = group
         if null is not None and size > 2:
             nulls[i] = (np.arange(size) == null).astype(np.int64)
     return replace(frame, groups=groups, nulls=nulls if settings.groups else {}, interactions=settings.interactions)

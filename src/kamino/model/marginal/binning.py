@@ -20,7 +20,7 @@ class BinLimits:
 
     least_rows: float
     parts: int = 16
-    masses: int = 16
+    masses: int = 12
     most_bins: int = 512
 
 

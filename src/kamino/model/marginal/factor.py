@@ -9,6 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+def sum_groups(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
+    """Sum values by the group that each belongs to."""
+    result: FloatArray = np.bincount(group, weights=values, minlength=groups).astype(np.float64)
+    return result
 
 
 def drop_axes(clique: Sequence[int], keep: Sequence[int]) -> tuple[int, ...]:

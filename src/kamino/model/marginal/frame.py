@@ -77,8 +77,9 @@ class Frame:
 
     def noise_factor(self, clique: Clique, resolution: Resolution) -> float:
         """Return by how much less noise a marginal has for the same cost because its interactions are measured."""
-        factor = interaction_noise(self.grouped(clique, resolution)[1])
-        return factor if len(clique) == 2 and factor <= self.interactions else 1.0
+        shape = self.grouped(clique, resolution)[1]
+        factor = interaction_noise(shape)
+        return factor if len(clique) == 2 and min(shape) > 1 and factor <= self.interactions else 1.0
 
     def measure(
         self,

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kamino.model.marginal.factor import FloatArray, SharedSums, spread_shape
+from kamino.model.marginal.factor import FloatArray, SharedSums, spread_shape, sum_groups
 from kamino.model.marginal.junction import Clique, JunctionTree
 from kamino.model.marginal.propagation import Propagator
 from kamino.model.protocol import IntArray
@@ -54,7 +54,7 @@ class Measurement:
     def answer(self, table: FloatArray) -> FloatArray:
         """Return what would be measured, without noise, of a marginal with these (flattened) counts."""
         if self.group is not None:
-            table = np.bincount(self.group, weights=table, minlength=self.counts.size)
+            table = sum_groups(self.group, table, self.counts.size)
         return interactions_of(table.reshape(self.counts.shape)).ravel() if self.is_interaction else table
 
     def spread(self, multipliers: FloatArray) -> FloatArray:

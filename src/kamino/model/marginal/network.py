@@ -112,7 +112,7 @@ class MarginalModel:
         return Conditional(attribute=attribute, context=index, log_prob=log, cells=node.cells)
 
     def _lines(self, node: Node, context: Mapping[str, IntArray], num_rows: int) -> tuple[IntArray, IntArray]:
-        """Return the lines of a node's table that rows need, by their parents' bins, and each row's place among them."""
+        """Return the lines of a node's table that rows need, and the place of each row's line among them."""
         if not node.parents:
             return np.zeros(1, dtype=np.int64), np.zeros(num_rows, dtype=np.int64)
         views = {name: self.node(name).view for name in node.parents}
@@ -164,7 +164,8 @@ class MarginalModel:
 
     def given(self, allowed: Mapping[str, IntArray]) -> MarginalModel | None:
         """Return the model of rows whose named attributes have one of these codes; None if that is too large,
-        or if an attribute is read relative to another."""
+        or if an attribute is read relative to another.
+        """
         from kamino.model.marginal.conditioning import condition
 
         return None if any(node.relative is not None for node in self.nodes) else condition(self, allowed)
@@ -288,7 +289,7 @@ def _relative_node(
     )
     shape = (over.bins, cells.map.bins)
     quantiles = fields.whole("quantile_bins", least=1, most=cells.map.bins)
-    labels = arrays.codes(f"{i}.quantiles", shape)
+    labels = arrays.codes(f"{i}.quantiles", *shape)
     joint, table = arrays.finite(f"{i}.joint", shape), arrays.finite(f"{i}.table", (contexts, quantiles))
     if (joint < 0).any() or (joint.sum(axis=1) <= 0).any() or (table < 0).any() or (table.sum(axis=1) <= 0).any():
         raise ModelError(f"attribute {shown(attribute.name)} has probabilities below 0, or none above.")

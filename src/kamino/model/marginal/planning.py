@@ -49,7 +49,7 @@ class MarginalSettings:
     least_deviations: float = 2.0
     least_fraction: float = 0.0005
     parts: int = 16
-    masses: int = 16
+    masses: int = 12
     bins_part: float = 0.5
     groups: int = 6
     interactions: float = 0.8
@@ -110,7 +110,9 @@ def plan_marginal(
         sequence=tuple(sequence) if sequence is not None else None,
         hints=hints,
         settings=settings,
-        schedule=Schedule(releases=(*draft.histograms(), *draft.relations(), *draft.rounds(), *draft.rest(), *draft.links())),
+        schedule=Schedule(
+            releases=(*draft.histograms(), *draft.relations(), *draft.rounds(), *draft.rest(), *draft.links())
+        ),
     )
 
 
@@ -155,6 +157,11 @@ class _Draft:
     def gives_way(self) -> bool:
         """Whether the rounds may have to pay for links or relations."""
         return bool(self.linked) or any(True for _ in self.relations())
+
+    def schedule(self) -> Schedule:
+        """All parts, in the order in which a fit comes to them."""
+        parts = (self.histograms(), self.relations(), self.rounds(), self.rest(), self.links())
+        return Schedule(releases=tuple(release for part in parts for release in part))
 
     def noise(self, share: float) -> float:
         return multiplier_of_share(self.noise_multiplier, share)

@@ -9,8 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from kamino.errors import ModelError
-from kamino.model.marginal.binning import BinLimits, bin_counts, choose_bins
+from kamino.model.marginal.binning import BinLimits, choose_bins
 from kamino.model.marginal.budget import Purse
+from kamino.model.marginal.factor import sum_groups
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.histogram import Histogram
 from kamino.model.marginal.inference import LEAST_SIGMA, Measurement
@@ -60,7 +61,7 @@ class Relations:
 
 
 def can_relate(attribute: ModelAttribute) -> bool:
-    """Whether an attribute may take part in a relation, as far as the schema tells: bins do not tell its codes apart."""
+    """Whether bins may hide a relation of an attribute, as far as the schema tells: it has more codes than bins."""
     return attribute.ordered and attribute.size >= FEWEST_CODES
 
 
@@ -124,9 +125,7 @@ def _strengths(
     return {pair: float(error) / (2 * frame.num_rows) for pair, error in zip(pairs, noisy, strict=True)}
 
 
-def choose_bases(
-    strength: Mapping[Clique, float], sequence: Sequence[int] | None, strong: float
-) -> dict[int, int]:
+def choose_bases(strength: Mapping[Clique, float], sequence: Sequence[int] | None, strong: float) -> dict[int, int]:
     """Return what is read relative to what: {attribute: its base}, the base with the strongest relations first.
 
     A base is no key of the result. With a sequence, a base comes before what is read relative to it.
@@ -183,9 +182,9 @@ def _margin(
 ) -> FloatArray:
     """Estimate the counts of an attribute's fine bins from all that was measured: histogram, bins and tables."""
     labels, bins = cells.map.labels, cells.map.bins
-    counts = np.bincount(labels, weights=np.maximum(histogram.counts, 0.0), minlength=bins)
+    counts = sum_groups(labels, np.maximum(histogram.counts, 0.0), bins)
     counts = counts * frame.num_rows / max(float(counts.sum()), 1e-300)
-    variance = np.maximum(np.bincount(labels, weights=histogram.sigma**2, minlength=bins), LEAST_SIGMA**2)
+    variance = np.maximum(sum_groups(labels, histogram.sigma**2, bins), LEAST_SIGMA**2)
     inside = coarser_bin(cells.map, frame.cells[a].map)
     again = [m for m in ones if m.attributes == (a,)][1:]
     seen = [(inside, m.counts, m.sigma**2) for m in again]
@@ -207,8 +206,8 @@ def _update(
     counts: FloatArray, variance: FloatArray, group: IntArray, sums: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Take in measured sums of groups of counts (a Kalman update that forgets covariances)."""
-    total = np.bincount(group, weights=counts, minlength=len(sums))
-    both = np.bincount(group, weights=variance, minlength=len(sums)) + spread
+    total = sum_groups(group, counts, len(sums))
+    both = sum_groups(group, variance, len(sums)) + spread
     gain = variance / both[group]
     return counts + gain * (sums - total)[group], variance * (1 - gain)
 
@@ -220,9 +219,7 @@ def coarser_bin(fine: CodeMap, coarse: CodeMap) -> IntArray:
     return found
 
 
-def _relative(
-    frame: Frame, own: int, base: int, cells: Mapping[int, Cells], joint: FloatArray, most: int
-) -> Relative:
+def _relative(frame: Frame, own: int, base: int, cells: Mapping[int, Cells], joint: FloatArray, most: int) -> Relative:
     null = frame.attributes[own].null_code
     column = None if null is None else int(cells[own].map(np.array([null], dtype=np.int64))[0])
     labels, bins = quantile_bins(joint, most, column)
@@ -238,7 +235,7 @@ def _in_bins(frame: Frame, own: int, base: int, relative: Relative, table: Noisy
     shape = (frame.cells[base].map.bins, relative.view.bins)
     flat = (rows[:, None] * shape[1] + relative.view.labels).ravel()
     cells = shape[0] * shape[1]
-    counts = np.bincount(flat, weights=table.fine.ravel(), minlength=cells).reshape(shape)
+    counts = sum_groups(flat, table.fine.ravel(), cells).reshape(shape)
     variance = np.bincount(flat, minlength=cells).reshape(shape) * table.fine_sigma**2
     # Where no fine bin lies in a cell nothing was measured of it.
     sigma = np.where(variance > 0, np.sqrt(variance), frame.num_rows + 1.0)

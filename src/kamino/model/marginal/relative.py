@@ -105,7 +105,9 @@ def _threshold(noisy: NoisyTable, expected: FloatArray, total: float) -> FloatAr
     """Split the total again and again into quarters: as expected, or as seen where noise cannot explain it."""
     depth = max(int(np.ceil(np.log2(max(expected.shape)))), int(np.log2(noisy.group)))
     side = 1 << depth
-    prior, seen, variance = (_pad(t, side) for t in (expected, noisy.fine, np.full(expected.shape, noisy.fine_sigma**2)))
+    prior, seen, variance = (
+        _pad(t, side) for t in (expected, noisy.fine, np.full(expected.shape, noisy.fine_sigma**2))
+    )
     coarse = _pad(noisy.coarse, side // noisy.group)
     coarse_variance = _pad(np.full(noisy.coarse.shape, noisy.coarse_sigma**2), side // noisy.group)
     mass = np.array([[total]])
@@ -151,7 +153,9 @@ def onto_simplex(values: FloatArray, total: FloatArray) -> FloatArray:
     return result
 
 
-def _combine(first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _combine(
+    first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
     """Combine two measurements with their variances by inverse variance; a variance of 0 means: not measured."""
     weight = [np.divide(1.0, v, out=np.zeros_like(v), where=v > 0) for _, v in (first, second)]
     both = weight[0] + weight[1]

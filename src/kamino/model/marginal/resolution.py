@@ -23,7 +23,7 @@ class Resolution(enum.IntEnum):
 
 
 def group_bins(mass: FloatArray, null: int | None, groups: int) -> IntArray | None:
-    """Join the bins of an ordered attribute into groups of about equal mass, null alone; None if there are too few.
+    """Join the bins of an ordered attribute into groups of about equal mass, null alone; None if that joins nothing or all.
 
     Guarantees:
         Groups are runs of neighbouring bins.  [test_groups_are_runs_of_bins]
@@ -39,11 +39,12 @@ def group_bins(mass: FloatArray, null: int | None, groups: int) -> IntArray | No
     group = np.minimum(np.floor(middle * groups), groups - 1).astype(np.int64)
     if null is not None:
         group[null] = groups
-    return np.asarray(np.unique(group, return_inverse=True)[1], dtype=np.int64)
+    found = np.asarray(np.unique(group, return_inverse=True)[1], dtype=np.int64)
+    return found if found.max() > 0 else None
 
 
 def group_cells(groups: Sequence[IntArray | None], sizes: Sequence[int]) -> tuple[IntArray | None, tuple[int, ...]]:
-    """Return the measured cell of each cell of a marginal (None if all are alone), and the shape of what is measured."""
+    """Return the measured cell of each cell of a marginal (None if all are alone), and the shape that is measured."""
     shape = tuple(size if group is None else int(group.max()) + 1 for group, size in zip(groups, sizes, strict=True))
     if all(group is None for group in groups):
         return None, shape

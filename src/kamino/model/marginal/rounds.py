@@ -19,7 +19,7 @@ from kamino.model.protocol import FloatArray, Measurer
 from kamino.privacy.schedule import PlannedRelease, Rule, divide_by_cells
 
 #: Marginals chosen in a round, at most, for each attribute of the table; the last entry holds for later rounds.
-MARGINALS_PER_ATTRIBUTE = (1.0, 1.4, 1.4, 4.0)
+MARGINALS_PER_ATTRIBUTE = (1.0, 1.4, 2.0, 6.0)
 #: An attribute counts as determined by another if the best guess is right for this share of rows ...
 DETERMINED = 0.93
 #: ... and guessing without the other is right for less than this.
@@ -55,9 +55,9 @@ class Effort:
 class RoundPlan:
     """What the rounds are to do.
 
-    `rounds` are the planned releases of each: distances (of pairs, in one round of triples too), then marginals. `reserved` is the share of the budget kept for
-    later, `forced` are pairs that the first round measures in any case, `joined` attributes that must share a clique,
-    `determined` what is known to be a function of what.
+    `rounds` are the planned releases of each: distances (of pairs; in one round, of triples too), then marginals.
+    `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
+    `joined` attributes that must share a clique, `determined` what is known to be a function of what.
     """
 
     rounds: tuple[tuple[PlannedRelease, ...], ...]
@@ -77,7 +77,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
         answers = pair_answers(fit, frame.num_rows)
-        asked = {pair: answers[pair] for pair in pairs}
+        asked: dict[Clique, FloatArray] = {pair: answers[pair] for pair in pairs}
         scored = score_pairs(frame, measurer, purse, asked, scores[0].share, forced=plan.forced)
         if len(scores) > 1:
             scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)

@@ -15,7 +15,7 @@ import numpy as np
 
 from kamino.model.marginal.budget import Purse
 from kamino.model.marginal.drawing import draw_bins
-from kamino.model.marginal.factor import project
+from kamino.model.marginal.factor import project, sum_groups
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.inference import Fit
 from kamino.model.marginal.junction import Clique
@@ -112,8 +112,10 @@ def _score(
     for each, answer in zip(asked, answers, strict=True):
         group, shape = frame.grouped(each.clique, each.resolution)
         cells = math.prod(shape)
-        grouped.append(answer if group is None else np.bincount(group, weights=answer, minlength=cells))
-    noisy = measurer.scores([frame.candidate(a.clique, a.resolution) for a in asked], grouped, noise_multiplier=multiplier)
+        grouped.append(answer if group is None else sum_groups(group, answer, cells))
+    noisy = measurer.scores(
+        [frame.candidate(a.clique, a.resolution) for a in asked], grouped, noise_multiplier=multiplier
+    )
     errors = shrink_scores(np.asarray(noisy, dtype=float), multiplier * math.sqrt(len(asked)))
     return [
         Scored(

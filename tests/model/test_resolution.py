@@ -1,0 +1,85 @@
+"""Resolutions, shared sums, triples and scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.model.memory import MemoryMeasurer
+
+from kamino.model.marginal.backend import fit_marginal
+from kamino.model.marginal.factor import SharedSums, project, spread_shape
+from kamino.model.marginal.planning import MarginalSettings
+from kamino.model.marginal.resolution import group_bins, group_cells
+from kamino.model.marginal.scoring import shrink_scores
+from kamino.model.protocol import ModelAttribute
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.integers(1, 8), st.booleans())
+def test_groups_are_runs_of_bins(mass: list[float], groups: int, with_null: bool) -> None:
+    null = len(mass) - 1 if with_null else None
+    found = group_bins(np.array(mass), null, groups)
+    if found is None:
+        assert len(mass) <= groups + 1 or groups == 1 or max(mass) > sum(mass) / groups
+        return
+    assert len(mass) > groups + 1
+    assert np.all(np.diff(found) >= 0)
+    assert found.max() + 1 <= groups + with_null
+    assert sorted(set(found.tolist())) == list(range(found.max() + 1))
+    if with_null:
+        assert np.sum(found == found[null]) == 1
+
+
+def test_cells_are_grouped_axis_by_axis() -> None:
+    group, shape = group_cells([np.array([0, 0, 1]), None], [3, 2])
+    assert shape == (2, 2)
+    assert group is not None
+    assert group.tolist() == [0, 1, 0, 1, 2, 3]
+    assert group_cells([None, None], [3, 2]) == (None, (3, 2))
+
+
+@given(st.integers(0, 2**32))
+def test_shared_sums_match_single_ones(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, 5).tolist()
+    clique = tuple(sorted(rng.choice(5, rng.integers(1, 5), replace=False).tolist()))
+    parts = [
+        tuple(sorted(rng.choice(clique, rng.integers(1, len(clique) + 1), replace=False).tolist())) for _ in range(4)
+    ]
+    shared = SharedSums(clique, sizes)
+    for number, part in enumerate(parts):
+        shared.add(number, part)
+    table = rng.random([sizes[a] for a in clique])
+    for number, answer in shared.project(table).items():
+        np.testing.assert_allclose(answer, project(table, clique, parts[number]))
+    flat = [rng.random(int(np.prod([sizes[a] for a in part]))) for part in parts]
+    single = sum(t.reshape(spread_shape(clique, part, sizes)) for t, part in zip(flat, parts, strict=True))
+    np.testing.assert_allclose(table + shared.spread(flat), table + single)
+
+
+def test_scores_are_shrunk_to_what_noise_lets_believe() -> None:
+    rng = np.random.default_rng(0)
+    true = np.where(np.arange(400) < 20, 5_000.0, 100.0)
+    noisy = true + rng.normal(0, 800, 400)
+    found = shrink_scores(noisy, 800.0)
+    assert np.abs(found - true).mean() < 0.4 * np.abs(noisy - true).mean()
+    assert np.all(found >= 0)
+
+
+@pytest.mark.parametrize("columns", [3, 6])
+def test_the_parity_of_three_columns_is_kept(columns: int) -> None:
+    """No pair shows it, so only a model that looks at triples can."""
+    rows = 20_000
+    rng = np.random.default_rng(columns)
+    table = {f"c{i}": rng.integers(0, 2, rows) for i in range(columns)}
+    table["c2"] = table["c0"] ^ table["c1"]
+    attributes = [ModelAttribute(name=name, size=2) for name in table]
+    right = {}
+    for triples in (True, False):
+        settings = MarginalSettings(triples=triples)
+        model = fit_marginal(MemoryMeasurer(table, seed=1), attributes, noise_multiplier=4.22, settings=settings)
+        drawn = model.sample(rows, np.random.default_rng(0))
+        right[triples] = float((drawn["c2"] == (drawn["c0"] ^ drawn["c1"])).mean())
+    assert right[True] > 0.9
+    assert right[False] < 0.6
