@@ -58,7 +58,7 @@ class PlannedRelease:
     """A release that a run makes, or several that it may make. Every field may be published.
 
     part: the stage it belongs to. kind: the mechanism, as the ledger names it. attributes: those of the release; with
-    `choose`, each release is about so many of them (`or_fewer`). most_cells: the most numbers of one release, None
+    `choose`, each release is about so many of them (`or_fewer`, but `fewest` at least). most_cells: the most numbers of one release, None
     where the noisy number of rows decides. most: how many such releases, at most; there may be fewer.
 
     noise_multiplier: exact for `EACH`; otherwise that of one release that costs all it can, so that none has less.
@@ -76,6 +76,7 @@ class PlannedRelease:
     rule: Rule = Rule.EACH
     choose: int | None = None
     or_fewer: bool = False
+    fewest: int = 1
     most_cells: int | None = None
     most: int = 1
     share: float = 0.0
@@ -109,7 +110,7 @@ class PlannedRelease:
         return self._differs_in_noise(entry, neighbours)
 
     def _chooses(self, chosen: tuple[str, ...]) -> bool:
-        fewer = self.or_fewer and len(chosen) < (self.choose or 0)
+        fewer = self.or_fewer and self.fewest <= len(chosen) < (self.choose or 0)
         return set(chosen) <= set(self.attributes) and (len(chosen) == self.choose or fewer)
 
     def _differs_in_noise(self, entry: Entry, neighbours: Neighbours) -> str:

@@ -285,6 +285,7 @@ class _Draft:
                 attributes=self.names,
                 choose=3 if i == TRIPLES_ROUND and triples else 2,
                 or_fewer=True,
+                fewest=2,
                 rule=Rule.REST if last else Rule.TOGETHER,
                 noise_multiplier=self.noise(1.0 if last else marginals),
                 most_cells=min(widest, effort.limit(self.noise_multiplier, i, len(shares.rounds))),
