@@ -162,7 +162,7 @@ def test_the_model_keeps_close_relations(sequence: tuple[str, ...] | None, most:
             assert np.abs(true - made).sum() / 2 < 0.03
     assert np.abs(columns["x"] - columns["y"]).mean() < 4
     assert found["with"] < most
-    assert found["without"] > 1.1 * found["with"]
+    assert sequence or found["without"] > 1.5 * found["with"]
 
 
 def test_a_model_with_relations_depends_on_releases_only_and_is_saved() -> None:

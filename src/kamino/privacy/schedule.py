@@ -58,8 +58,8 @@ class PlannedRelease:
     """A release that a run makes, or several that it may make. Every field may be published.
 
     part: the stage it belongs to. kind: the mechanism, as the ledger names it. attributes: those of the release; with
-    `choose`, each release is about so many of them (`or_fewer`, but `fewest` at least). most_cells: the most numbers of one release, None
-    where the noisy number of rows decides. most: how many such releases, at most; there may be fewer.
+    `choose`, each release is about so many of them (`or_fewer`, but `fewest` at least). most_cells: the most numbers of
+    one release, None where the noisy number of rows decides. most: how many such releases, at most; there may be fewer.
 
     noise_multiplier: exact for `EACH`; otherwise that of one release that costs all it can, so that none has less.
     share: the part of a budget it may cost, `whole` being the noise multiplier of a release that costs all of it.

@@ -19,7 +19,7 @@ from kamino.model.marginal.junction import Clique
 from kamino.model.marginal.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.relations import RelationLimits, can_relate
 from kamino.model.marginal.rounds import Effort, most_marginals
-from kamino.model.marginal.scoring import most_pair_scores, most_triple_scores
+from kamino.model.marginal.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
 from kamino.model.protocol import IntArray, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule, divide_by_cells
 
@@ -248,6 +248,7 @@ class _Draft:
         widest = math.prod(sorted(self.bins.values())[-2:])
         place = positions(self.attributes)
         triples = shares.triples if self.settings.triples and len(self.attributes) > 2 else 0.0
+        least = TRIPLE_CELLS if triples else 1
         for i, (scores, marginals) in enumerate(zip(shares.scores, shares.rounds, strict=True)):
             last = i == len(shares.rounds) - 1
             most = most_marginals(i, len(self.attributes))
@@ -288,7 +289,7 @@ class _Draft:
                 fewest=2,
                 rule=Rule.REST if last else Rule.TOGETHER,
                 noise_multiplier=self.noise(1.0 if last else marginals),
-                most_cells=min(widest, effort.limit(self.noise_multiplier, i, len(shares.rounds))),
+                most_cells=max(least, min(widest, effort.limit(self.noise_multiplier, i, len(shares.rounds)))),
                 most=most if i else max(most, len(forced_pairs(self.hints, place))),
                 share=marginals,
                 whole=self.noise_multiplier,

@@ -23,7 +23,7 @@ class Resolution(enum.IntEnum):
 
 
 def group_bins(mass: FloatArray, null: int | None, groups: int) -> IntArray | None:
-    """Join the bins of an ordered attribute into groups of about equal mass, null alone; None if none or all are joined.
+    """Join the bins of an ordered attribute into groups of about equal mass, null alone; None if none are, or all.
 
     Guarantees:
         Groups are runs of neighbouring bins.  [test_groups_are_runs_of_bins]
