@@ -67,7 +67,8 @@ def runs(arguments: argparse.Namespace, table: str, epsilon: float, sequence: st
 
 HEADER = (
     f"{'table':9} {'epsilon':>7} {'sequence':8} {'sampling':16} {'1-way':>15} {'2-way':>15} {'3-way':>6} "
-    f"{'mass 1':>6} {'mass 2':>6} {'rank':>6} {'narrow 1':>8} {'narrow 2':>8} {'violations':>10} {'fit s':>6} {'draw s':>6} {'GiB':>5} {'spent':>8}"
+    f"{'mass 1':>6} {'mass 2':>6} {'rank':>6} {'narrow 1':>8} {'narrow 2':>8} "
+    f"{'violations':>10} {'fit s':>6} {'draw s':>6} {'GiB':>5} {'spent':>8}"
 )
 
 
