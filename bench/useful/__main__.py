@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     works = plan(asked)
     print(f"{len(works)} cases", file=sys.stderr)
     for number, work in enumerate(works, start=1):
-        record = None if asked.again else store.find(work.case)
+        record = None if asked.again else _stored(work.case, store, asked)
         stored = "" if record is None else " (stored)"
         print(f"[{number}/{len(works)}] {work.case.key}{stored}", file=sys.stderr, flush=True)
         if record is None:
@@ -116,6 +116,13 @@ def measure(work: Work, store: Store, asked: argparse.Namespace) -> Record:
         return replace(record, problem=f"{type(problem).__name__}: {problem}")
 
 
+def _stored(case: Case, store: Store, asked: argparse.Namespace) -> Record | None:
+    """The record of the store, unless classifiers are asked for that it says nothing about."""
+    record = store.find(case)
+    learned = case.table in asked.learning and _is_learned(case)
+    return None if record is not None and learned and "accuracy" not in record.metrics else record
+
+
 def _is_learned(case: Case) -> bool:
     """Whether classifiers are trained on the table of a case: it takes minutes, so only for the main figures."""
     return case.epsilon == MAIN_EPSILON and (case.is_plain or case.mode is Mode.OTHER)
@@ -128,7 +135,8 @@ def line_of(record: Record) -> str:
     figures = [f"{name} {value:.4f}" for name in METRICS if (value := record.metrics.get(name)) is not None]
     right = [f"{text} right {share:.1%}" for text, share in record.right.items()]
     seconds = [] if record.cpu is None else [f"{record.cpu:.1f} CPU s"]
-    return "; ".join([record.case.key, *figures, *right, f"{record.violations} violations", *seconds])
+    broken = [] if record.violations is None else [f"{record.violations:,} violations"]
+    return "; ".join([record.case.key, *figures, *right, *broken, *seconds])
 
 
 def command_of(words: Sequence[str], folders: Sequence[Path]) -> str:
