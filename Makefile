@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo test test-slow check format bench bench-peers experiments clean
+.PHONY: help install install-dev demo test test-slow check format bench bench-peers bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -52,6 +52,9 @@ bench: install-dev   ## run the benchmarks on built-in data
 
 bench-peers: install-dev ## compare with other synthesizers on DATA=FOLDER (hours; each in its own environment)
 	$(BIN)/python -m bench.peers.run $(if $(DATA),--data $(DATA))
+
+bench-useful: install-dev ## measure usefulness on FOLDERS="..." with the outside judge JUDGE=FILE (an hour)
+	$(BIN)/python -m bench.useful $(FOLDERS) $(if $(JUDGE),--judge $(JUDGE)) --parity --write docs/useful.md
 
 experiments: install-dev ## run the paper's experiments on DATA=FOLDER (hours)
 	$(BIN)/python -m bench.paper.all $(if $(DATA),--data $(DATA))

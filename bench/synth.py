@@ -66,8 +66,9 @@ def runs(arguments: argparse.Namespace, table: str, epsilon: float, sequence: st
 
 
 HEADER = (
-    f"{'table':9} {'epsilon':>7} {'sequence':8} {'sampling':16} {'1-way':>15} {'2-way':>15} {'narrow 1':>8} "
-    f"{'narrow 2':>8} {'violations':>10} {'fit s':>6} {'draw s':>6} {'GiB':>5} {'spent':>8}"
+    f"{'table':9} {'epsilon':>7} {'sequence':8} {'sampling':16} {'1-way':>15} {'2-way':>15} {'3-way':>6} "
+    f"{'mass 1':>6} {'mass 2':>6} {'rank':>6} {'narrow 1':>8} {'narrow 2':>8} "
+    f"{'violations':>10} {'fit s':>6} {'draw s':>6} {'GiB':>5} {'spent':>8}"
 )
 
 
@@ -86,7 +87,8 @@ def show(rows: list[Any]) -> None:
         first = group[0]
         print(
             f"{first['table']:9} {first['epsilon']:7} {first['sequence']:8} {mode:16} {spread('one'):>15} "
-            f"{spread('two'):>15} {mean('narrow_one'):8.4f} {mean('narrow_two'):8.4f} {mean('violations'):10.0f} "
+            f"{spread('two'):>15} {mean('three'):6.4f} {mean('mass_one'):6.4f} {mean('mass_two'):6.4f} "
+            f"{mean('rank'):6.4f} {mean('narrow_one'):8.4f} {mean('narrow_two'):8.4f} {mean('violations'):10.0f} "
             f"{mean('fit'):6.1f} {mean('draw'):6.1f} {mean('memory'):5.2f} {mean('spent'):8.5f}",
             flush=True,
         )

@@ -12,11 +12,15 @@ import pyarrow as pa
 from kamino.constraints import Constraints, count_violations
 from kamino.constraints.tree import HARD, SOFT
 from kamino.datasets import TAX_CONSTRAINTS, tax
-from kamino.evaluate.metrics import bin_tables, distances_of
+from kamino.evaluate.marginals import compare_marginals
+from kamino.evaluate.metrics import bin_tables, bin_tables_by_mass, distances_of
+from kamino.evaluate.ranks import compare_ranks
 from kamino.io import read_table
 
 # Distances are also given over the attributes of at most so many values: noise hides what the others say.
 WIDE = 300
+# Of the three-way marginals so many are compared.
+TRIPLES = 100
 BUILT_IN = "built-in"
 BUILT_IN_ROWS = 30_000
 
@@ -44,12 +48,16 @@ def load(folder: Path | None, name: str) -> tuple[pa.Table, Constraints]:
 
 
 def measure(table: pa.Table, made: pa.Table, rules: Constraints) -> dict[str, Any]:
-    """Distances over all attributes and over the narrow ones, and violations."""
-    pair = bin_tables(table, made)
+    """Distances over all attributes and over the narrow ones, by width and by mass; rank errors; violations."""
+    pair, by_mass = bin_tables(table, made), bin_tables_by_mass(table, made)
     narrow = [name for name in pair.sizes if pair.sizes[name] <= WIDE]
     return {
         "one": distances_of(pair, order=1).mean,
         "two": distances_of(pair, order=2).mean,
+        "three": compare_marginals(pair, order=3, limit=TRIPLES).mean,
+        "mass_one": distances_of(by_mass, order=1).mean,
+        "mass_two": distances_of(by_mass, order=2).mean,
+        "rank": compare_ranks(table, made).mean_error,
         "narrow_one": distances_of(pair, order=1, names=narrow).mean,
         "narrow_two": distances_of(pair, order=2, names=narrow).mean,
         "violations": sum(count_violations(made, c) for c in rules),

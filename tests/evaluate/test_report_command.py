@@ -45,6 +45,8 @@ def test_page_json_and_text(folder: Path) -> None:
     assert "1 of 2 hard constraints broken" in text
     assert "internal: computed from the private table" in text
     assert "zip -> city" in text
+    assert "2-way, bins of equal mass" in text
+    assert "rank correlations" in text
 
 
 def test_certificate_beside_the_table_is_found(folder: Path) -> None:
@@ -132,6 +134,7 @@ def test_public_report_needs_no_table(folder: Path) -> None:
     text = run(folder / "drawn.csv", "--public", folder / "m.model").stdout
     assert "distance of marginals" in text
     assert "halves" not in text
+    assert "equal mass" not in text
     assert "–" not in text
 
 

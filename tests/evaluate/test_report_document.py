@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.evaluate.report_tables import RULES, table
@@ -11,8 +12,10 @@ from tests.evaluate.report_tables import RULES, table
 from kamino.constraints import Constraints
 from kamino.errors import InputError
 from kamino.evaluate.document import INTERNAL, internal_report
+from kamino.evaluate.metrics import bin_tables_by_mass, distances_of
+from kamino.evaluate.ranks import compare_ranks
 from kamino.evaluate.statement import statement_of
-from kamino.evaluate.verdict import add_verdict
+from kamino.evaluate.verdict import LEVELS, add_verdict
 
 
 def test_document_is_plain_json() -> None:
@@ -62,13 +65,53 @@ def test_types_that_do_not_fit_are_poor_and_counted_where_possible() -> None:
 
 
 def test_halves_excuse_what_chance_does() -> None:
-    base = {"constraints": [], "identifiers": [], "columns": [], "learning": None}
+    base = {"constraints": [], "identifiers": [], "columns": [], "learning": None, "equal_mass": [], "ranks": None}
     marginals = [{"mean": 0.1, "halves": 0.1}, {"mean": 0.4, "halves": 0.41}]
     assert add_verdict({**base, "marginals": marginals})["verdict"]["level"] == "good"
     marginals[1]["halves"] = 0.2
     assert add_verdict({**base, "marginals": marginals})["verdict"]["level"] == "poor"
     marginals[1]["mean"] = 0.29
     assert add_verdict({**base, "marginals": marginals})["verdict"]["level"] == "fair"
+
+
+def test_equal_mass_and_ranks_stand_beside_equal_width() -> None:
+    true, synthetic = table(200, 1), table(150, 2)
+    report = internal_report(true, synthetic, RULES)
+    pair = bin_tables_by_mass(true, synthetic)
+    assert [m["order"] for m in report["equal_mass"]] == [1, 2]
+    assert [m["mean"] for m in report["equal_mass"]] == [distances_of(pair, order=order).mean for order in (1, 2)]
+    assert all(m["halves"] > 0 for m in report["equal_mass"])
+    ranks = compare_ranks(true, synthetic)
+    assert report["ranks"]["names"] == ["age", "pay", "day", "moment", true.column_names[-1]]
+    assert report["ranks"]["mean_difference"] == ranks.mean_error
+    assert 0 < report["ranks"]["halves"] < 1
+    alone = pa.table({"a": [1, 2, 3], "t": ["x", "y", "z"]})
+    assert internal_report(alone, alone)["ranks"] is None
+
+
+def test_what_equal_widths_hide_is_not_good() -> None:
+    rng = np.random.default_rng(0)
+    x, y = np.append(rng.random(2000), 1e4), np.append(rng.random(2000), 1e4)
+    true = pa.table({"x": x, "y": np.append(x[:-1] + rng.normal(0, 0.01, 2000), 1e4)})
+    report = internal_report(true, pa.table({"x": x, "y": y}))
+    assert report["marginals"][1]["mean"] == 0
+    assert report["verdict"]["level"] == "poor"
+    assert [reason["text"] for reason in report["verdict"]["reasons"] if reason["level"] == "poor"] == [
+        "distances of pairs of columns in bins of equal mass",
+        "rank correlations",
+    ]
+
+
+@pytest.mark.parametrize(("found", "halves", "level"), [(0.05, 0.0, "good"), (0.1, 0.1, "good"), (0.16, 0.1, "poor")])
+def test_no_figure_beside_equal_width_makes_a_verdict_better(found: float, halves: float, level: str) -> None:
+    base = {"constraints": [], "identifiers": [], "columns": [], "learning": None, "equal_mass": [], "ranks": None}
+    mass = {"equal_mass": [{"mean": 0.0, "halves": 0.0}, {"mean": found, "halves": halves}]}
+    ranks = {"ranks": {"mean_difference": found, "halves": halves}}
+    for more in (mass, ranks):
+        for width in (0.0, 0.1, 0.2):
+            plain = {**base, "marginals": [{"mean": width, "halves": 0.0}]}
+            before, after = (add_verdict(each)["verdict"]["level"] for each in (plain, {**plain, **more}))
+            assert after == max(before, level, key=LEVELS.index)
 
 
 def test_many_values_outside_the_range_are_fair() -> None:
@@ -81,7 +124,7 @@ def test_many_values_outside_the_range_are_fair() -> None:
 
 
 def test_models_that_learn_less_count() -> None:
-    base = {"constraints": [], "identifiers": [], "columns": [], "marginals": []}
+    base = {"constraints": [], "identifiers": [], "columns": [], "marginals": [], "equal_mass": [], "ranks": None}
     for synthetic, level in ((0.89, "good"), (0.86, "fair"), (0.7, "poor")):
         learning = {"accuracy": {"true": 0.9, "synthetic": synthetic}}
         assert add_verdict({**base, "learning": learning})["verdict"]["level"] == level

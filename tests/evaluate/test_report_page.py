@@ -98,6 +98,9 @@ def test_page_has_every_part(page: str, report: dict[str, Any]) -> None:
     assert sum(tag == "article" for tag, _ in found.elements) == len(report["columns"])
     assert sum(tag == "svg" for tag, _ in found.elements) == len(report["columns"]) + 4 + 1
     assert "of another file" in page
+    keys = {key for key, _, _ in found.keyed}
+    assert {f"{key}.{field}" for key in ("equal_mass.0", "equal_mass.1") for field in ("mean", "max", "halves")} <= keys
+    assert {"ranks.mean_difference", "ranks.max_difference", "ranks.halves", "ranks.true.0.1"} <= keys
 
 
 def test_numbers_on_the_page_are_those_of_the_json(page: str, report: dict[str, Any]) -> None:

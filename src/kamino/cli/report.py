@@ -205,7 +205,13 @@ def _print_distances(console: Console, document: Document) -> None:
     """Distances of marginals; those of two halves only where there is a true table to halve."""
     titles = {"mean": "mean", "max": "largest", "halves": "halves of true", "max_cell": "largest cell"}
     keys = [key for key in titles if key != "halves" or document["internal"]]
-    rows = [[f"{m['order']}-way", *(_distance(m[key]) for key in keys)] for m in document["marginals"]]
+    parts = (("marginals", "-way"), ("equal_mass", "-way, bins of equal mass"))
+    rows = [
+        [f"{m['order']}{label}", *(_distance(m[key]) for key in keys)] for part, label in parts for m in document[part]
+    ]
+    if document["ranks"]:
+        ranks = (document["ranks"].get(key) for key in ("mean_difference", "max_difference", "halves", "max_cell"))
+        rows.append(["rank correlations", *(_distance(value) for value in ranks)])
     console.print(_table(["distance of marginals", *(titles[key] for key in keys)], rows))
 
 

@@ -17,8 +17,9 @@ from kamino.evaluate.correlation import correlate
 from kamino.evaluate.histograms import Histogram, histogram
 from kamino.evaluate.identifiers import compared_columns, find_identifiers, identifier_rows
 from kamino.evaluate.learning import Learning, attributes_of, models_of
-from kamino.evaluate.marginals import MarginalDistances, compare_marginals, split_halves
-from kamino.evaluate.metrics import BinnedPair, bin_tables
+from kamino.evaluate.marginals import MarginalDistances, compare_marginals, halve_rows, split_halves
+from kamino.evaluate.metrics import BinnedPair, bin_tables, bin_tables_by_mass
+from kamino.evaluate.ranks import compare_ranks
 from kamino.evaluate.statistics import ColumnStatistics, describe, find_faults
 from kamino.evaluate.verdict import add_verdict
 from kamino.evaluate.violations import count_both
@@ -76,6 +77,8 @@ def internal_report(
         "extra_columns": extra,
         "constraints": count_both(true, synthetic, constraints, track),
         "marginals": _marginals(pair, orders, track),
+        "equal_mass": _equal_mass(one, two, track),
+        "ranks": _ranks(one, two, track),
         "pairs": {"names": names, "distance": pair_matrix(names, orders)},
         "correlations": _correlations(one, two, track),
         "columns": [_column(name, one, two, orders[0]) for name in names],
@@ -107,6 +110,23 @@ def _marginals(pair: BinnedPair, orders: Sequence[MarginalDistances], track: Tra
             between = compare_marginals(halves, order=found.order, progress=track("Comparing halves of the true table"))
         rows.append(summary_of(found, halves=None if between is None else between.mean))
     return rows
+
+
+def _equal_mass(true: pa.Table, synthetic: pa.Table, track: Track) -> list[Document]:
+    """The distances of one and two columns, numbers in bins of equal mass."""
+    pair = bin_tables_by_mass(true, synthetic)
+    label = "Comparing pairs of columns by mass"
+    return _marginals(pair, [compare_marginals(pair, order=order, progress=track(label)) for order in (1, 2)], track)
+
+
+def _ranks(true: pa.Table, synthetic: pa.Table, track: Track) -> Document | None:
+    """Rank correlations of ordered columns; None where there are not two of them."""
+    found = compare_ranks(true, synthetic, progress=track("Correlating ranks"))
+    if len(found.names) < 2:
+        return None
+    one, two = (true.take(pa.array(rows)) for rows in halve_rows(true.num_rows))
+    between = compare_ranks(one, two, names=found.names).mean_error
+    return {**correlation_rows(found.names, found.true, found.synthetic), "halves": between}
 
 
 def summary_of(found: MarginalDistances, *, halves: float | None = None) -> Document:

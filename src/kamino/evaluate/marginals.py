@@ -85,14 +85,18 @@ def compare_marginals(
 
 def split_halves(pair: BinnedPair, *, seed: int = 0) -> BinnedPair:
     """Two random halves of the true table as a pair of their own: how far apart chance alone drives tables."""
-    rows = len(next(iter(pair.true.values()), ()))
-    order = np.random.default_rng(seed).permutation(rows)
-    one, two = order[: rows // 2], order[rows // 2 :]
+    one, two = halve_rows(len(next(iter(pair.true.values()), ())), seed=seed)
     return BinnedPair(
         true={name: bins[one] for name, bins in pair.true.items()},
         synthetic={name: bins[two] for name, bins in pair.true.items()},
         sizes=pair.sizes,
     )
+
+
+def halve_rows(num_rows: int, *, seed: int = 0) -> tuple[Integers, Integers]:
+    """The numbers of the rows of two random halves of a table."""
+    order = np.random.default_rng(seed).permutation(num_rows)
+    return order[: num_rows // 2], order[num_rows // 2 :]
 
 
 def distance(one: npt.NDArray[np.float64], two: npt.NDArray[np.float64]) -> Distance:

@@ -5,9 +5,10 @@ Both tables are read exactly: these numbers are for the owner of the true table 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,27 @@ from kamino.evaluate.columns import require_columns
 from kamino.schema.joint_codes import number_combinations, number_values
 
 Bins = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 NUM_BINS = 16
+NUM_MASS_BINS = 20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cuts:
+    """Where the numbers of one column are cut into bins, and which bin a number on a cut belongs to."""
+
+    edges: Floats
+    edge_goes: Literal["up", "down"]
+
+    def place(self, values: Floats) -> Bins:
+        """The bin of each number; null is the bin after all others."""
+        side: Literal["left", "right"] = "right" if self.edge_goes == "up" else "left"
+        bins = np.searchsorted(self.edges, np.nan_to_num(values, nan=0.0), side=side)
+        return np.where(np.isnan(values), len(self.edges) + 1, bins).astype(np.int64)
+
+
+#: Cuts a column by its true numbers, without nulls.
+Cutter: TypeAlias = Callable[[Floats], Cuts]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +74,44 @@ def bin_tables(true: pa.Table, synthetic: pa.Table, *, num_bins: int = NUM_BINS)
 
     Null is a bin of its own. A synthetic number outside the true range falls into the nearest bin.
     """
+    return _bin_tables(true, synthetic, lambda known: _equal_width(known, num_bins))
+
+
+def bin_tables_by_mass(true: pa.Table, synthetic: pa.Table, *, num_bins: int = NUM_MASS_BINS) -> BinnedPair:
+    """Numbers and times in `num_bins` bins that hold equally many true rows, everything else by value.
+
+    Bins of equal width put nearly all rows of a skewed column into one or two bins, and cannot see what is lost inside
+    them; these can. The smallest value is a bin of its own, because skewed columns often begin with a spike. Where one
+    value holds more rows than a bin should, there are fewer bins. Null is a bin of its own. A synthetic number outside
+    the true range falls into the nearest bin.
+
+    >>> skewed = pa.table({"pay": [0, 0, 0, 1, 2, 3, 4, 1000]})
+    >>> bin_tables_by_mass(skewed, skewed, num_bins=2).true["pay"].tolist()
+    [0, 0, 0, 1, 2, 2, 2, 2]
+    >>> bin_tables(skewed, skewed, num_bins=2).true["pay"].tolist()
+    [0, 0, 0, 0, 0, 0, 0, 1]
+    """
+    return _bin_tables(true, synthetic, lambda known: _equal_mass(known, num_bins))
+
+
+def _bin_tables(true: pa.Table, synthetic: pa.Table, cutter: Cutter) -> BinnedPair:
     require_columns(true.column_names, synthetic.column_names)
     left, right, sizes = {}, {}, {}
     for name in true.column_names:
-        left[name], right[name], sizes[name] = _bin_columns(true.column(name), synthetic.column(name), num_bins)
+        left[name], right[name], sizes[name] = _bin_columns(true.column(name), synthetic.column(name), cutter)
     return BinnedPair(true=left, synthetic=right, sizes=sizes)
+
+
+def _equal_width(known: Floats, num_bins: int) -> Cuts:
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    edges = np.linspace(low, high, num_bins + 1)[1:-1] if high > low else np.empty(0)
+    return Cuts(edges=edges, edge_goes="up")
+
+
+def _equal_mass(known: Floats, num_bins: int) -> Cuts:
+    """Cut at the smallest value and at the quantiles up to the largest value, which ends the last bin."""
+    quantiles = np.quantile(known, np.linspace(0, 1, num_bins + 1)) if len(known) else np.empty(0)
+    return Cuts(edges=np.unique(quantiles)[:-1], edge_goes="down")
 
 
 def marginal_distances(
@@ -90,9 +144,9 @@ def _distance(pair: BinnedPair, names: tuple[str, ...]) -> float:
     return float(np.abs(a - b).sum() / 2)
 
 
-def _bin_columns(true: pa.ChunkedArray, synthetic: pa.ChunkedArray, num_bins: int) -> tuple[Bins, Bins, int]:
+def _bin_columns(true: pa.ChunkedArray, synthetic: pa.ChunkedArray, cutter: Cutter) -> tuple[Bins, Bins, int]:
     if _is_numeric(true.type) and (_is_numeric(synthetic.type) or synthetic.null_count == len(synthetic)):
-        return _bin_numbers(true, synthetic, num_bins)
+        return _bin_numbers(_numbers(true), _numbers(synthetic), cutter)
     both = pa.chunked_array([*true.cast(pa.string()).chunks, *synthetic.cast(pa.string()).chunks], type=pa.string())
     encoded = both.combine_chunks().dictionary_encode()
     size = len(encoded.dictionary)
@@ -109,7 +163,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
     )
 
 
-def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+def _numbers(column: pa.ChunkedArray) -> Floats:
     kind = column.type
     if pa.types.is_date32(kind):
         column = column.cast(pa.int32())
@@ -119,14 +173,6 @@ def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     return np.asarray(pc.fill_null(floats, float("nan")))
 
 
-def _bin_numbers(true: pa.ChunkedArray, synthetic: pa.ChunkedArray, num_bins: int) -> tuple[Bins, Bins, int]:
-    a, b = _numbers(true), _numbers(synthetic)
-    finite = a[np.isfinite(a)]
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    edges = np.linspace(low, high, num_bins + 1)[1:-1] if high > low else np.empty(0)
-
-    def place(values: npt.NDArray[np.float64]) -> Bins:
-        bins = np.searchsorted(edges, np.nan_to_num(values, nan=low), side="right")
-        return np.where(np.isnan(values), num_bins, bins).astype(np.int64)
-
-    return place(a), place(b), num_bins + 1
+def _bin_numbers(true: Floats, synthetic: Floats, cutter: Cutter) -> tuple[Bins, Bins, int]:
+    cuts = cutter(true[np.isfinite(true)])
+    return cuts.place(true), cuts.place(synthetic), len(cuts.edges) + 2

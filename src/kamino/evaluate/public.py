@@ -101,6 +101,9 @@ def public_report(
         "extra_columns": [name for name in synthetic.column_names if name not in types],
         "constraints": count_synthetic(synthetic, constraints, expected, track),
         "marginals": [summary_of(each) for each in (one, two) if each.by_attributes],
+        # both need the values of the true table, where the model has only its bins
+        "equal_mass": [],
+        "ranks": None,
         "pairs": {"names": names, "distance": pair_matrix(names, [one, two])},
         "correlations": correlation_rows(names, v_model, v_synthetic),
         "columns": [_column(codec[name], side, synthetic, one) for name in names],

@@ -1,8 +1,10 @@
 """The first thing a reader sees: is the synthetic table good, and what about it is not.
 
 Bounds, for the mean total variation of pairs of columns: up to 0.05 is good, up to 0.15 fair; and no further apart than
-two halves of the true table is good: chance alone drives wide columns far apart. A broken hard constraint or a column
-of the wrong type is poor, whatever the distances. What could not be counted is not called broken, and is not good.
+two halves of the true table is good: chance alone drives wide columns far apart. The same bounds hold for bins of equal
+mass and for the mean error of rank correlations: a table is as good as the worst of the three. A broken hard constraint
+or a column of the wrong type is poor, whatever the distances. What could not be counted is not called broken, and is
+not good.
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ def add_verdict(document: dict[str, Any]) -> dict[str, Any]:
     Guarantees:
         A broken hard constraint makes it poor.  [test_broken_hard_constraint_is_poor]
         A constraint that could not be counted keeps it from being good.  [test_what_is_not_counted_is_never_good]
+        What only equal mass or ranks show also counts.  [test_what_equal_widths_hide_is_not_good]
     """
     hard = [c for c in document["constraints"] if c["hard"]]
     broken = sum(1 for c in hard if c["synthetic"] is not None and c["synthetic"]["violations"])
     uncounted = [c for c in document["constraints"] if c["synthetic"] is None]
-    marginals = document["marginals"]
-    summary: dict[str, Any] = marginals[min(1, len(marginals) - 1)] if marginals else {"mean": 0.0, "halves": None}
-    distance = summary["mean"]
-    good = max(GOOD_DISTANCE, summary["halves"] or 0.0)
+    distance, good = _pairs(document["marginals"])
     columns = document["columns"]
     every = [*columns, *document["identifiers"]]
     points = [
-        (_level(distance, good, max(FAIR_DISTANCE, 1.5 * good)), "distances of pairs of columns"),
+        (_distance_level(distance, good), "distances of pairs of columns"),
+        (_distance_level(*_pairs(document["equal_mass"])), "distances of pairs of columns in bins of equal mass"),
+        *_rank_points(document["ranks"]),
         ("poor" if broken else "good", "hard constraints"),
         ("fair" if uncounted else "good", "constraints that could not be counted"),
         ("poor" if any(not c["type_fits"] for c in every) else "good", "types of columns"),
@@ -60,6 +62,25 @@ def add_verdict(document: dict[str, Any]) -> dict[str, Any]:
         "reasons": [{"level": level, "text": text} for level, text in points if level != "good"],
     }
     return {**document, "verdict": verdict}
+
+
+def _pairs(marginals: list[dict[str, Any]]) -> tuple[float, float]:
+    """The mean distance of pairs, or of single columns where there is but one, and up to where it is good."""
+    if not marginals:
+        return 0.0, GOOD_DISTANCE
+    summary = marginals[min(1, len(marginals) - 1)]
+    return summary["mean"], max(GOOD_DISTANCE, summary["halves"] or 0.0)
+
+
+def _rank_points(ranks: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if ranks is None:
+        return []
+    level = _distance_level(ranks["mean_difference"], max(GOOD_DISTANCE, ranks["halves"]))
+    return [(level, "rank correlations")]
+
+
+def _distance_level(distance: float, good: float) -> str:
+    return _level(distance, good, max(FAIR_DISTANCE, 1.5 * good))
 
 
 def _learning_points(learning: dict[str, Any] | None) -> list[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""How useful synthetic tables are, by an outside judge: what constraints cost, budgets, parts switched off, parity."""
