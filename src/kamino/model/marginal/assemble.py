@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,6 +69,7 @@ def build_network(
             joint = joint.transpose([clique.index(p) for p in (*owners, a)])
             table = normalise(joint.reshape(-1, tree.sizes[a]))
         parents = tuple(names[p] for p in owners)
+        cells = replace(cells, weights=histograms[a].weights)
         nodes.append(Node(attribute=frame.attributes[a], cells=cells, parents=parents, table=table))
     return MarginalModel(nodes=tuple(nodes), num_rows=frame.num_rows, releases=tuple(purse.entries))
 

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kamino.model.marginal.denoise import even_out, shrink
+from kamino.model.marginal.denoise import SPIKE, even_out, shrink
+from kamino.model.marginal.periods import PHASE_SHARE, Runs, measure_phase
+from kamino.model.phase import PhaseWeights
 from kamino.model.protocol import CodeMap, FloatArray, IntArray, ModelAttribute
 from kamino.schema.joint_codes import even_starts
 
@@ -28,7 +31,10 @@ Count = Callable[[CodeMap, float], tuple[FloatArray, float]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Histogram:
-    """Runs of codes that cover a domain: noisy counts, their standard deviation, and the counts after denoising."""
+    """Runs of codes that cover a domain: noisy counts, their standard deviation, and the counts after denoising.
+
+    `family` names the run that a run was cut out of, by its first code. With `weights`, codes of a run follow them.
+    """
 
     size: int
     starts: IntArray
@@ -37,6 +43,8 @@ class Histogram:
     counts: FloatArray
     total: float
     total_sigma: float
+    family: IntArray
+    weights: PhaseWeights | None = None
 
     @property
     def width(self) -> IntArray:
@@ -72,51 +80,114 @@ def first_cells(attribute: ModelAttribute) -> IntArray:
 
 
 def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
-    """Measure and denoise the 1-way histogram of one attribute."""
+    """Measure and denoise the 1-way histogram of one attribute, and its phases where runs are wider than a code.
+
+    Guarantees:
+        What it asks for, and with which share, depends on the schema and on what was released.
+        [test_replay_passes_for_dates, test_fit_with_phases_spends_exactly_the_budget]
+    """
     depth = levels(attribute)
+    phase = attribute.phase if depth > 1 else None
+    kept = 1.0 if phase is None else 1.0 - PHASE_SHARE
     starts = first_cells(attribute)
-    share = 1.0 if depth == 1 else 0.6
     runs = np.arange(len(starts), dtype=np.int64)
-    noisy, sigma = count(CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs), share)
+    code_map = CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs)
+    first = count(code_map, kept if depth == 1 else 0.6 * kept)
+    found = _settle_first(attribute, starts, first, None)
+    cuts = []
+    for _ in range(1, depth):
+        cut = _measure_cut(found, count, 0.4 * kept / (depth - 1))
+        if cut is not None:
+            cuts.append(cut)
+            found = _settle_cut(found, cut)
+    weights = None if phase is None else measure_phase(phase, _runs(attribute, found), count)
+    if weights is None:
+        return found
+    found = _settle_first(attribute, starts, first, weights)
+    for cut in cuts:
+        found = _settle_cut(found, cut)
+    return found
+
+
+def _runs(attribute: ModelAttribute, found: Histogram) -> Runs:
+    """Describe a histogram as phases see it: null, and codes far above their noise, speak for themselves."""
+    spike = (found.width == 1) & ((found.noisy > SPIKE * found.sigma) | (found.starts == attribute.null_code))
+    return Runs(
+        starts=found.starts,
+        width=found.width,
+        counts=found.counts,
+        noisy=found.noisy,
+        sigma=found.sigma,
+        family=found.family,
+        spike=spike,
+    )
+
+
+def _settle_first(
+    attribute: ModelAttribute, starts: IntArray, answer: tuple[FloatArray, float], weights: PhaseWeights | None
+) -> Histogram:
+    """Denoise the counts of the first cells."""
+    noisy, sigma = answer
     null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
-    width = np.diff(starts, append=attribute.size)
-    smooth = even_out(noisy, width, sigma, null) if attribute.ordered else shrink(noisy, sigma)
-    found = Histogram(
+    mass = _mass(starts, attribute.size, weights)
+    return Histogram(
         size=attribute.size,
         starts=starts,
         noisy=noisy,
         sigma=np.full(len(starts), sigma),
-        counts=smooth,
+        counts=even_out(noisy, mass, sigma, null) if attribute.ordered else shrink(noisy, sigma),
         total=float(noisy.sum()),
         total_sigma=sigma * float(np.sqrt(len(starts))),
+        family=starts,
+        weights=weights,
     )
-    for _ in range(1, depth):
-        found = _refine(found, count, 0.4 / (depth - 1))
-    return found
 
 
-def _refine(coarse: Histogram, count: Count, share: float) -> Histogram:
-    """Cut the heavy cells of a histogram into smaller ones and count those."""
+def _mass(starts: IntArray, size: int, weights: PhaseWeights | None) -> IntArray | FloatArray:
+    """Return how much runs of codes hold if nothing but the phase matters."""
+    width = np.diff(starts, append=size)
+    return width if weights is None else weights.mass(starts, width)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Cut:
+    """The heavy cells of a histogram cut into smaller ones: the new cells, and the noisy counts of those inside."""
+
+    heavy: IntArray
+    starts: IntArray
+    inside: NDArray[np.bool_]
+    noisy: FloatArray
+    sigma: float
+
+
+def _measure_cut(coarse: Histogram, count: Count, share: float) -> _Cut | None:
+    """Cut the heavy cells of a histogram into smaller ones and count those; None if no cell is heavy."""
     width = coarse.width
     total = coarse.counts.sum()
     heavy = np.flatnonzero((width > 1) & (coarse.counts > np.maximum(0.005 * total, 4 * coarse.sigma)))
     heavy = np.sort(heavy[np.argsort(-coarse.counts[heavy], kind="stable")][:HEAVY_CELLS])
     if len(heavy) == 0:
-        return coarse
+        return None
     pieces = [coarse.starts[i] + even_starts(int(width[i]), min(CUT, int(width[i]))) for i in heavy]
     starts = np.union1d(coarse.starts, np.concatenate(pieces))
     inside = np.isin(np.searchsorted(coarse.starts, starts, side="right") - 1, heavy)
     # Bin 0 takes everything outside the heavy cells: a row moves one cell of the release, wherever it is.
     labels = np.where(inside, np.cumsum(inside), 0)
     answer, sigma = count(CodeMap(size=coarse.size, bins=int(labels.max()) + 1, starts=starts, labels=labels), share)
-    old = np.searchsorted(coarse.starts, starts, side="right") - 1
-    noisy = np.where(inside, answer[labels], coarse.noisy[old])
-    noise = np.where(inside, sigma, coarse.sigma[old])
+    return _Cut(heavy=heavy, starts=starts, inside=inside, noisy=answer[labels], sigma=sigma)
+
+
+def _settle_cut(coarse: Histogram, cut: _Cut) -> Histogram:
+    """Denoise the counts of the cells that were cut, and keep the counts of the heavy cells they lie in."""
+    old = np.searchsorted(coarse.starts, cut.starts, side="right") - 1
+    noisy = np.where(cut.inside, cut.noisy, coarse.noisy[old])
+    noise = np.where(cut.inside, cut.sigma, coarse.sigma[old])
     counts = coarse.counts[old]
-    new_width = np.diff(starts, append=coarse.size)
-    for cell in heavy:
+    mass = _mass(cut.starts, coarse.size, coarse.weights)
+    for cell in cut.heavy:
         mine = old == cell
-        part = even_out(noisy[mine], new_width[mine], sigma, np.zeros(mine.sum(), bool))
+        part = even_out(noisy[mine], mass[mine], cut.sigma, np.zeros(mine.sum(), bool))
         scale = coarse.counts[cell] / part.sum() if part.sum() > 0 else 0.0
-        counts[mine] = part * scale if scale else coarse.counts[cell] * new_width[mine] / width[cell]
-    return replace(coarse, starts=starts, noisy=noisy, sigma=noise, counts=counts)
+        counts[mine] = part * scale if scale else coarse.counts[cell] * mass[mine] / mass[mine].sum()
+    family = np.where(cut.inside, coarse.starts[old], coarse.family[old])
+    return replace(coarse, starts=cut.starts, noisy=noisy, sigma=noise, counts=counts, family=family)
