@@ -82,35 +82,47 @@ def estimate_weights(phase: Phase, runs: Runs, noisy: FloatArray, sigma: float) 
     spike, rest = runs.spike, ~runs.spike
     where = phase(runs.starts[spike])
     left = noisy - np.bincount(where, weights=runs.noisy[spike], minlength=phase.count)
-    codes = phase.count_codes(runs.starts[rest], runs.width[rest]).astype(float)
     family = np.unique(runs.family[rest], return_inverse=True)[1]
     held: FloatArray = np.bincount(family, weights=runs.counts[rest]).astype(float)
-    spread: FloatArray = np.stack([np.bincount(family, weights=each, minlength=len(held)) for each in codes.T], axis=1)
-    even = held @ (spread / np.maximum(spread.sum(axis=1, keepdims=True), 1.0))
-    if even.sum() <= 0 or left.sum() <= 0:
-        return None
+    codes = phase.count_codes(runs.starts[rest], runs.width[rest]).astype(float)
+    spread: FloatArray = np.stack([np.bincount(family, weights=each) for each in codes.T], axis=1).astype(float)
+    share = spread / np.maximum(spread.sum(axis=1, keepdims=True), 1.0)
+    even = held @ share
     seen = even > 0
-    even *= left[seen].sum() / even.sum()
-    # Where runs are narrow, how even they are filled is noisy itself; what all phases share of that cancels.
-    uneven = codes / runs.width[rest][:, None] - 1.0 / phase.count
+    if seen.sum() < 2:
+        return None
+    # What the even counts owe to noise in a family's count; what all phases share of it cancels.
+    noise = np.bincount(family, weights=runs.sigma[rest] ** 2) / np.bincount(family)
     variance = sigma**2 + np.bincount(where, weights=runs.sigma[spike] ** 2, minlength=phase.count)
-    variance = variance + runs.sigma[rest] ** 2 @ uneven**2
-    trust = _trust((left - even)[seen], variance[seen])
+    variance = variance + noise @ (share - 1.0 / phase.count) ** 2
+    surprise = np.where(seen, left - even, 0.0)
+    surprise[seen] -= np.average(surprise[seen], weights=1 / np.maximum(variance[seen], 1e-12))
+    trust = _trust(surprise[seen], variance[seen])
     if trust <= 0:
         return None
-    target = np.where(seen, np.maximum(even + trust * (left - even), 0.0), 0.0)
-    return _fit(target * held.sum() / target.sum(), held, spread)
+    target = np.zeros(phase.count)
+    target[seen] = _project((even + trust * surprise)[seen], held.sum())
+    return _fit(target, held, spread)
 
 
 def _trust(surprise: FloatArray, variance: FloatArray) -> float:
     """Return how much of the deviations to believe, from 0 to 1."""
     degrees = len(surprise) - 1
-    if degrees < 1 or not np.any(surprise):
-        return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         chi_squared = float(np.nansum(surprise**2 / variance))
     believable = chi_squared > degrees + BELIEVE * math.sqrt(2 * degrees)
     return 1.0 - degrees / chi_squared if believable else 0.0
+
+
+def _project(counts: FloatArray, total: float) -> FloatArray:
+    """Return the nearest counts, in least squares, that are not negative and have this total.
+
+    Cutting negative counts off alone would leave the positive half of the noise to phases that never occur.
+    """
+    ordered = np.sort(counts)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
+    result: FloatArray = np.maximum(counts - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+    return result
 
 
 def _fit(target: FloatArray, held: FloatArray, spread: FloatArray) -> FloatArray:
