@@ -121,13 +121,12 @@ class PhaseWeights:
 
     def mass(self, starts: IntArray, width: IntArray) -> FloatArray:
         """Return the sum of the weights of the codes of each run."""
-        block, below = self.phase.block, self._below
+        block = self.phase.block
         first = (starts + self.phase.offset) % self.phase.cycle
         low, skipped = np.divmod(first, block)
         high, kept = np.divmod(first + width, block)
-        laps, last = np.divmod(high, self.phase.count)
-        between = below[last] + laps * below[-1] - below[low + 1]
-        parts = self.table[low] * (block - skipped) + between * block + self.table[last] * kept
+        between = self._between(low + 1, np.maximum(high - low - 1, 0))
+        parts = self.table[low] * (block - skipped) + between * block + self.table[high % self.phase.count] * kept
         return np.asarray(np.where(high == low, self.table[low] * width, parts))
 
     def draw(self, starts: IntArray, width: IntArray, points: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -141,7 +140,7 @@ class PhaseWeights:
         offset = np.empty(len(starts), dtype=np.int64)
         offset[inside] = self._in_laps(first[inside], laps[inside], (target / np.maximum(whole, 1))[inside], rng)
         last = ~inside
-        offset[last] = laps[last] * cycle + self._in_rest(first[last], rest[last], (target - whole)[last])
+        offset[last] = laps[last] * cycle + self._in_rest(first[last], rest[last], (target - whole)[last], rng)
         return np.asarray(starts + offset)
 
     def _in_laps(self, first: IntArray, laps: IntArray, points: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -153,17 +152,37 @@ class PhaseWeights:
         lap, within = np.divmod(code, block)
         return np.asarray((phase * block + within - first) % self.phase.cycle + lap * self.phase.cycle)
 
-    def _in_rest(self, first: IntArray, rest: IntArray, target: FloatArray) -> IntArray:
-        """Return places in less than one cycle, where the weights up to the place add up to the target."""
-        block, below, cycle = self.phase.block, self._below, self.phase.cycle
+    def _in_rest(self, first: IntArray, rest: IntArray, target: FloatArray, rng: np.random.Generator) -> IntArray:
+        """Return places in less than one cycle, where the weights up to the place add up to the target.
+
+        The first and the last block may be cut; each is looked at on its own, because sums over a cycle would round.
+        """
+        block, below = self.phase.block, self._below
         low, skipped = np.divmod(first, block)
-        target = below[low] * block + self.table[low] * skipped + target
-        target = np.where(target >= below[-1] * block, target - below[-1] * block, target)
-        phase = np.clip(np.searchsorted(below * block, target, side="right") - 1, 0, self.phase.count - 1)
-        within = np.floor((target - below[phase] * block) / self.table[phase]).astype(np.int64)
-        place = (phase * block + np.clip(within, 0, block - 1) - first) % cycle
-        # Rounding may step over either end of the rest by one code.
-        return np.where(place < rest, place, np.where(place - rest < (cycle - rest) // 2, rest - 1, 0))
+        head = np.minimum(block - skipped, rest)
+        tail = np.where(head < rest, (first + rest) % block, 0)
+        last = (first + rest) // block % self.phase.count
+        beyond = target - self.table[low] * head
+        blocks = (rest - head - tail) // block
+        middle = self._between(low + 1, blocks) * block
+        inner = below[(low + 1) % self.phase.count] + np.minimum(beyond, middle) / block
+        inner = np.where(inner >= below[-1], inner - below[-1], inner)
+        skip = (np.searchsorted(below, inner, side="right") - 1 - (low + 1)) % self.phase.count
+        skip = np.clip(skip, 0, np.maximum(blocks - 1, 0))
+        places = (
+            np.floor(target / self.table[low]).astype(np.int64),
+            head + skip * block + (rng.integers(0, block, len(first)) if block > 1 else 0),
+            rest - tail + np.floor((beyond - middle) / self.table[last]).astype(np.int64),
+        )
+        part = np.where((beyond < 0) | (head == rest), 0, np.where((beyond < middle) | (tail == 0), 1, 2))
+        # A part without codes is reached by rounding only; its neighbour's end is as near.
+        part = np.where((part == 1) & (blocks == 0), np.where(tail > 0, 2, 0), part)
+        return np.asarray(np.clip(np.choose(part, places), 0, rest - 1))
+
+    def _between(self, low: IntArray, blocks: IntArray) -> FloatArray:
+        """Return the sum of the weights of a number of phases from `low` on."""
+        laps, last = np.divmod(low + blocks, self.phase.count)
+        return np.asarray(self._below[last] + laps * self._below[-1] - self._below[low])
 
 
 def even_offsets(points: FloatArray, width: IntArray, rng: np.random.Generator) -> IntArray:
