@@ -14,7 +14,7 @@ from tests.sampling.fakes import FakeModel, integers
 
 from kamino.constraints import Constraints
 from kamino.model.phase import Phase, PhaseWeights
-from kamino.sampling import build_plan, draw_table
+from kamino.sampling import Sampling, build_plan, draw_table
 from kamino.sampling.choices import Choices, make_choices
 from kamino.sampling.comparing import Judge
 from kamino.sampling.plan import StepKind
@@ -66,6 +66,7 @@ def test_choices_draw_what_they_say(text: str, independent: bool) -> None:
     assert stats.chisquare(counts[kept], wanted[1][kept] * 60_000).pvalue > 1e-5
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 199), min_size=1, max_size=5, unique=True), phase_weights())
 def test_pieces_of_a_run_share_its_mass(cuts: list[int], weights: PhaseWeights) -> None:
     edges = np.array([0, *sorted(cuts), 200])
@@ -84,7 +85,6 @@ def test_pieces_of_a_run_share_its_mass(cuts: list[int], weights: PhaseWeights) 
         ("a -> x", StepKind.OWNERSHIP),
         ("key (a)", StepKind.UNIQUE),
         ("not (t1.x < t2.x and t1.a > t2.a)", StepKind.CHAIN),
-        ("not (t1.x < t2.x and t1.a = t2.a and t2.x > 390)", StepKind.INDEXED),
     ],
 )
 def test_every_step_keeps_the_phase(text: str, kind: StepKind) -> None:
@@ -98,3 +98,12 @@ def test_every_step_keeps_the_phase(text: str, kind: StepKind) -> None:
     values = np.unique(table["a"])
     assert len(values) > 100
     assert abs((values % 5 == 0).mean() - 0.8) < 5 * np.sqrt(0.16 / len(values))
+
+
+@pytest.mark.parametrize("size", [20_000, 100_000], ids=["listed", "drawn"])
+def test_rows_one_by_one_keep_the_phase(size: int) -> None:
+    codec = integers(x=400, a=size)
+    plan = build_plan(codec, list(Constraints.parse("not (t1.x < t2.x and t1.a = t2.a and t2.x > 390)")))
+    model = FakeModel(codec, plan.sequence, max_bins=8, weights={"a": FIVES})
+    table = draw_table(plan, model, codec, 500, np.random.default_rng(0), sampling=Sampling.ROW_BY_ROW)
+    assert abs((table["a"] % 5 == 0).mean() - 0.8) < 5 * np.sqrt(0.16 / 500)
