@@ -24,8 +24,10 @@ FloatArray: TypeAlias = NDArray[np.float64]
 MOST_PHASES = 1 << 20
 # A cycle of so many codes is still added up exactly in floating point.
 _LONGEST = 1 << 52
+# Weights are whole numbers of this unit: all sums of up to 2^20 weights, 1 on average, are exact in floating point.
+_UNIT = 2.0**-30
 # No phase has less than this part of the average weight: that none was seen is an estimate.
-_LEAST = 1e-6
+_LEAST = 2.0**-20
 # A point of [0, 1) chooses among so many places; the bits below are drawn anew.
 _FINE = 1 << 40
 
@@ -103,12 +105,11 @@ class PhaseWeights:
 
     @cached_property
     def table(self) -> FloatArray:
-        """The weight of each phase, 1 on average."""
+        """The weight of each phase, 1 on average but for rounding."""
         table = np.ones(1)
         for part in self.parts:
             table = np.multiply.outer(part / part.mean(), table).ravel()
-        table = np.maximum(table / table.mean(), _LEAST)
-        return np.asarray(table / table.mean())
+        return np.asarray(np.rint(np.maximum(table / table.mean(), _LEAST) / _UNIT) * _UNIT)
 
     @cached_property
     def _below(self) -> FloatArray:
