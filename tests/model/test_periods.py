@@ -10,7 +10,7 @@ from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.errors import ModelError
 from kamino.model import ModelAttribute, fit_marginal, load_model
-from kamino.model.marginal.histogram import measure_histogram
+from kamino.model.marginal.histogram import measure_histogram, measured_phase
 from kamino.model.marginal.periods import PHASE_SHARE, CycleMap, _project
 from kamino.model.phase import Phase
 
@@ -65,14 +65,26 @@ def test_weekdays_and_digits_are_found(sigma):
     assert found.weights.table[[0, 5]].sum() / 10 == pytest.approx(0.76, abs=0.03)
 
 
-def test_no_rhythm_is_found_in_noise():
-    """Even columns of two digits: a chi-squared 2.5 deviations above its mean has a chance of 2%."""
+def test_hardly_any_rhythm_is_found_in_noise():
+    """Even columns of two digits: a chi-squared a deviation above its mean has a chance of 15%."""
     rng = np.random.default_rng(2)
     attribute = ModelAttribute(name="x", size=10_000, ordered=True, phase=Phase(factors=(10, 10)))
     found = [measure_histogram(attribute, counter(rng.integers(0, 10_000, 5000), 10.0, rng)) for _ in range(50)]
-    # 100 digits: more than 9 have a chance below 1e-4.
+    # 100 digits: more than 31 have a chance below 1e-4. The noise of a count is a tenth of it here.
     digits = [part for each in found if each.weights is not None for part in each.weights.parts]
-    assert sum(part.max() - part.min() > 1e-9 for part in digits) <= 9
+    assert sum(part.max() - part.min() > 1e-9 for part in digits) <= 31
+    assert all(np.abs(part * 10 - 1).max() < 0.25 for part in digits)
+
+
+def test_only_digits_that_change_inside_a_cell_are_measured():
+    """Cells of 4 codes know the tens digit, and cells of 20 do not."""
+    for size, factors in ((512, (10,)), (2560, (10, 10))):
+        attribute = ModelAttribute(name="x", size=size, ordered=True, phase=Phase(factors=(10, 10), offset=42))
+        phase = measured_phase(attribute)
+        assert phase is not None
+        assert phase.factors == factors
+        assert np.array_equal(phase.digit(0)(np.arange(30)), attribute.phase.digit(0)(np.arange(30)))
+    assert Phase(factors=(7,), block=24).within(24) is None
 
 
 def test_a_spike_lends_its_digit_to_no_other_code():

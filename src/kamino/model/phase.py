@@ -74,6 +74,14 @@ class Phase:
         size = self.factors[factor]
         return Phase(factors=(size,), block=block, offset=self.offset % (block * size))
 
+    def within(self, width: int) -> Phase | None:
+        """Return the digits, the fastest first, that change within runs of `width` codes."""
+        changing = sum(self.digit(i).block < width for i in range(len(self.factors)))
+        if changing == 0:
+            return None
+        factors = self.factors[:changing]
+        return Phase(factors=factors, block=self.block, offset=self.offset % (self.block * math.prod(factors)))
+
     def count_codes(self, starts: IntArray, width: IntArray) -> IntArray:
         """Return how many codes of each phase (columns) each run (lines) holds."""
         first = (starts + self.offset) % self.cycle

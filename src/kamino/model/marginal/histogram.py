@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kamino.model.marginal.denoise import SPIKE, even_out, shrink
 from kamino.model.marginal.periods import PHASE_SHARE, Runs, measure_phase
-from kamino.model.phase import PhaseWeights
+from kamino.model.phase import Phase, PhaseWeights
 from kamino.model.protocol import CodeMap, FloatArray, IntArray, ModelAttribute
 from kamino.schema.joint_codes import even_starts
 
@@ -79,6 +79,16 @@ def first_cells(attribute: ModelAttribute) -> IntArray:
     return starts
 
 
+def measured_phase(attribute: ModelAttribute) -> Phase | None:
+    """Return the phase that is measured beside the histogram; depends on the schema only.
+
+    Only digits that change inside a cell of the first level: the cells know the others.
+    """
+    if attribute.phase is None or levels(attribute) == 1:
+        return None
+    return attribute.phase.within(attribute.size // COARSE_CELLS)
+
+
 def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     """Measure and denoise the 1-way histogram of one attribute, and its phases where runs are wider than a code.
 
@@ -87,7 +97,7 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
         [test_replay_passes_for_dates, test_fit_with_phases_spends_exactly_the_budget]
     """
     depth = levels(attribute)
-    phase = attribute.phase if depth > 1 else None
+    phase = measured_phase(attribute)
     kept = 1.0 if phase is None else 1.0 - PHASE_SHARE
     starts = first_cells(attribute)
     runs = np.arange(len(starts), dtype=np.int64)
