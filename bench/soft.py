@@ -32,8 +32,9 @@ from kamino.pipeline.binding import bind_constraints
 from kamino.pipeline.hints import hints_of, model_attributes
 from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate, multiplier_for
-from kamino.sampling import build_plan, draw_table
-from kamino.sampling.weights import FoundWeights, find_weights, rates_of
+from kamino.sampling import DrawOptions, build_plan, draw_table
+from kamino.sampling.partners import rates_of
+from kamino.sampling.soft.weights import FoundWeights, find_weights
 from kamino.schema import Codec, CodedTable, Integer, Schema, draft_schema
 
 Rates = Mapping[DenialConstraint, float]
@@ -218,9 +219,7 @@ def draw(
         problem.codec,
         problem.num_rows,
         np.random.default_rng(),
-        weights=found.weights,
-        targets=found.targets if steer else None,
-        sweeps=sweeps,
+        DrawOptions(weights=found.weights, targets=found.targets if steer else {}, sweeps=sweeps),
     )
 
 

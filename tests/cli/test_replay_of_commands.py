@@ -15,10 +15,11 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+import kamino.io
 from kamino.cli import suggest as suggest_command
 from kamino.cli import synth as synth_command
 from kamino.cli.app import app
-from kamino.pipeline import synthesizer as synthesizer_module
+from kamino.pipeline import fitting as fitting_module
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.privacy.replay import assert_replay, record, remove_row
 from kamino.privacy.strangers import with_invalid_text
@@ -87,7 +88,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
         (folder / "schema.yaml").write_text(schema)
         (folder / "rules.dc").write_text(rules)
         given = {path.name for path in folder.iterdir()}
-        monkeypatch.setattr(synthesizer_module, "open_gate", lambda settings: gate)
+        monkeypatch.setattr(fitting_module, "open_gate", lambda settings: gate)
         monkeypatch.setattr(suggest_command, "open_gate", lambda settings: gate)
         # The clock stands still: whatever else is told as a number of seconds is compared as it is.
         monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
@@ -240,7 +241,7 @@ def test_replay_passes_for_text_that_is_no_text(command: Any) -> None:
 
 def test_a_true_count_told_as_seconds_is_caught(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []
-    read, show = synthesizer_module.read_table, synth_command.print_run
+    read, show = kamino.io.read_table, synth_command.print_run
 
     def spy(*given: Any, **options: Any) -> pa.Table:
         table = read(*given, **options)
@@ -258,7 +259,7 @@ def test_a_true_count_told_as_seconds_is_caught(command: Any, monkeypatch: pytes
     table = private_table()
     clean = record(run, table)
     assert clean.play(table.slice(0, 0), neighbour=False).problems == ()
-    monkeypatch.setattr(synthesizer_module, "read_table", spy)
+    monkeypatch.setattr(kamino.io, "read_table", spy)
     monkeypatch.setattr(synth_command, "print_run", tell)
     planted = record(run, table)
     assert "took 2.0 s" in planted.output[1]

@@ -56,7 +56,7 @@ def test_synth_then_sample(folder: Path) -> None:
 def test_domains_are_found_without_a_schema(folder: Path) -> None:
     ran = kamino("synth", "tax.parquet", "-o", "found.csv", "-n", "30", cwd=folder)
     assert ran.returncode == 0, ran.stderr
-    assert "found within the budget (which took 10.1% of it, and 5.6e-08 of delta)" in ran.stdout
+    assert "found within the budget (which took 10.1% of it, and 1e-07 of delta)" in ran.stdout
 
 
 def test_init_drafts_names_and_types_only(folder: Path) -> None:
@@ -146,6 +146,28 @@ def test_plan_command_reads_no_data(folder: Path) -> None:
     bare = kamino("plan", "-s", "bare.yaml", cwd=folder)
     assert "9 domains will be found within the budget (10% of it)" in bare.stdout
     assert kamino("plan", cwd=folder).returncode == 2
+
+
+def test_plan_shows_units_references_and_releases(folder: Path) -> None:
+    (folder / "zips.yaml").write_text(
+        "attributes:\n  state: {type: categorical, values: [a, b]}\n  zip: {type: integer, min: 0, max: 9}\n"
+        "  who: {type: integer, min: 0, max: 899}\n"
+    )
+    (folder / "zips.csv").write_text("zip,state\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(10)))
+    (folder / "zips.dc").write_text("zip -> state using zips.csv\n")
+    ran = kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--unit", "who", "--max-rows", "3", "--json", cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["sampling"]["sequence"][:2] == ["zip", "state"]
+    assert document["unit"] == "all rows with one value of 'who', at most 3 of them kept"
+    alone = json.loads(kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--json", cwd=folder).stdout)
+    for three, one in zip(document["measurements"], alone["measurements"], strict=True):
+        assert three["sigma"] == pytest.approx(3 * one["sigma"], rel=1e-2)
+    assert [each["cells"] for each in alone["measurements"]] == [2, 10, 128]
+    shown = kamino("plan", "-s", "zips.yaml", cwd=folder).stdout
+    assert "chosen by the model" in shown
+    assert "what is left" in shown
+    assert kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--unit", "who", cwd=folder).returncode == 2
 
 
 def test_clashing_constraints_are_refused(folder: Path) -> None:

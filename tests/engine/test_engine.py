@@ -218,6 +218,7 @@ def test_delta_of_discovery_does_not_follow_the_types(epsilon: float) -> None:
 def test_a_text_table_is_charged_for_all_delta_before_anything_is_drawn() -> None:
     from kamino.pipeline import Synthesizer
     from kamino.pipeline.fitting import fit
+    from kamino.pipeline.run_plan import plan_table
 
     rng = np.random.default_rng(1)
     found = []
@@ -225,7 +226,7 @@ def test_a_text_table_is_charged_for_all_delta_before_anything_is_drawn() -> Non
         table = pa.table({name: [f"{prefix}{i}" for i in rng.integers(0, 50, 3_000)] for name in "ab"})
         made = Synthesizer(epsilon=1.0, seed=1)
         gate = Gate(made.settings.budget)
-        fit(table, None, made.constraints, made.settings, gate, untyped=True)
+        fit(table, plan_table(table, None, made.constraints, made.settings, untyped=True), gate)
         events = [event for entry in gate.ledger.entries for event, _ in entry.events]
         found.append(sum(event.delta for event in events if isinstance(event, DeltaEvent)))
         assert gate.ledger.entries[0].kind == "aside"

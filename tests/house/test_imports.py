@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 STAGES = (
     "errors",
     "limits",
+    "arrays",
     "schema",
     "constraints",
     "privacy",
@@ -70,9 +72,61 @@ def test_guarantees_name_tests_that_exist() -> None:
             assert f"def {name}(" in tests, f"{path}: the guarantee names {name}, which is no test"
 
 
+# Slow to import, so imported only when they are used.
+HEAVY = (
+    *("jax", "torch", "pandas", "polars", "narwhals", "dp_accounting", "opendp", "duckdb", "sqlglot"),
+    *("scipy.optimize", "scipy.sparse", "scipy.special", "pyarrow.csv", "pyarrow.dataset", "pyarrow.parquet"),
+    *("kamino.engine", "kamino.evaluate", "kamino.model", "kamino.pipeline.fitting", "kamino.sampling.sampler"),
+)
+
+
+def modules_after(code: str) -> set[str]:
+    """What a fresh interpreter has imported once it has run `code`."""
+    shown = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    return set(json.loads(ran.stdout.splitlines()[-1]))
+
+
 def test_importing_kamino_is_light() -> None:
-    heavy = ("jax", "torch", "pandas", "polars", "dp_accounting", "opendp", "duckdb", "sqlglot.dialects")
-    code = f"import sys, kamino; print([m for m in {heavy!r} if m in sys.modules])"
+    assert modules_after("import kamino").isdisjoint({*HEAVY, "numpy", "pyarrow", "pydantic"})
+
+
+def test_the_front_door_is_light() -> None:
+    assert modules_after("import kamino; kamino.Synthesizer").isdisjoint(HEAVY)
+
+
+def test_help_is_light() -> None:
+    code = (
+        "import sys; sys.argv = ['kamino', '--help']\nfrom kamino.cli import main\ntry: main()\nexcept SystemExit: pass"
+    )
+    assert modules_after(code).isdisjoint({*HEAVY, "numpy", "pyarrow", "pydantic"})
+
+
+def test_commands_are_listed_with_their_own_help() -> None:
+    from kamino.cli.app import COMMANDS, load_command
+
+    for name, text in COMMANDS.items():
+        assert load_command(name).help.split("\n\n")[0].replace("\n", " ") == text
+
+
+@pytest.mark.parametrize(
+    "package", ["constraints", "engine", "io", "model", "pipeline", "privacy", "sampling", "schema"]
+)
+def test_names_that_are_imported_late_are_there(package: str) -> None:
+    import importlib
+    from types import ModuleType
+
+    module = importlib.import_module(f"kamino.{package}")
+    assert all(not isinstance(getattr(module, name), ModuleType) for name in module.__all__)
+    assert set(module._HOMES) <= set(module.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = module.nothing
+
+
+def test_importing_plans_loads_no_model() -> None:
+    code = (
+        "import sys; from kamino.sampling import SamplingPlan; print([m for m in sys.modules if 'kamino.model' in m])"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == "[]"
 

@@ -5,13 +5,13 @@ import pytest
 
 from kamino.model.marginal.binning import BinLimits, bin_counts, choose_bins
 from kamino.model.marginal.denoise import even_out, shrink
-from kamino.model.marginal.histogram import first_cells, levels, measure_histogram
+from kamino.model.marginal.histogram import first_cells, level_shares, levels, measure_histogram
 from kamino.model.protocol import ModelAttribute
 
 
-def counter(codes, sigma, rng):
-    def count(code_map, share):
-        noise = sigma / np.sqrt(share)
+def counter(attribute, codes, sigma, rng):
+    def count(code_map, level):
+        noise = sigma / np.sqrt(level_shares(attribute)[level])
         exact = np.bincount(code_map(codes), minlength=code_map.bins)
         return exact + rng.normal(0, noise, len(exact)), noise
 
@@ -23,7 +23,7 @@ def test_a_spike_in_a_domain_of_a_billion_codes_is_found():
     spike = 123_456_789
     codes = np.concatenate([np.full(8000, spike), rng.integers(0, 10**9, 2000)])
     attribute = ModelAttribute(name="x", size=10**9, ordered=True)
-    found = measure_histogram(attribute, counter(codes, 20.0, rng))
+    found = measure_histogram(attribute, counter(attribute, codes, 20.0, rng))
     assert len(found.starts) < 20_000
     run = np.searchsorted(found.starts, spike, side="right") - 1
     assert found.starts[run] == spike
@@ -43,7 +43,7 @@ def test_null_is_a_cell_of_its_own():
     attribute = ModelAttribute(name="x", size=100_001, ordered=True, null_code=100_000)
     assert first_cells(attribute)[-1] == 100_000
     codes = np.concatenate([np.full(500, 100_000), np.arange(5000) * 20])
-    found = measure_histogram(attribute, counter(codes, 1.0, np.random.default_rng(0)))
+    found = measure_histogram(attribute, counter(attribute, codes, 1.0, np.random.default_rng(0)))
     cells = choose_bins(attribute, found, BinLimits(least_rows=100))
     null = cells.map(np.array([100_000]))[0]
     assert (cells.map.labels == null).sum() == 1
@@ -71,7 +71,7 @@ def test_rare_values_share_a_bin_and_keep_their_proportions():
     counts = np.array([500.0, 3.0, 400.0, 9.0])
     codes = np.repeat(np.arange(4), counts.astype(int))
     attribute = ModelAttribute(name="x", size=4)
-    found = measure_histogram(attribute, counter(codes, 0.0, np.random.default_rng(0)))
+    found = measure_histogram(attribute, counter(attribute, codes, 0.0, np.random.default_rng(0)))
     cells = choose_bins(attribute, found, BinLimits(least_rows=50))
     assert cells.map.labels.tolist() == [0, 2, 1, 2]
     np.testing.assert_allclose(cells.share, [1, 0.25, 1, 0.75])
@@ -81,7 +81,9 @@ def test_rare_values_share_a_bin_and_keep_their_proportions():
 @pytest.mark.parametrize("ordered", [False, True])
 def test_one_value(ordered):
     attribute = ModelAttribute(name="x", size=1, ordered=ordered)
-    found = measure_histogram(attribute, counter(np.zeros(10, dtype=np.int64), 1.0, np.random.default_rng(0)))
+    found = measure_histogram(
+        attribute, counter(attribute, np.zeros(10, dtype=np.int64), 1.0, np.random.default_rng(0))
+    )
     cells = choose_bins(attribute, found, BinLimits(least_rows=100))
     assert cells.map.bins == 1
     assert cells.share.tolist() == [1.0]
@@ -89,5 +91,7 @@ def test_one_value(ordered):
 
 def test_all_null():
     attribute = ModelAttribute(name="x", size=1, ordered=True, null_code=0)
-    found = measure_histogram(attribute, counter(np.zeros(10, dtype=np.int64), 1.0, np.random.default_rng(0)))
+    found = measure_histogram(
+        attribute, counter(attribute, np.zeros(10, dtype=np.int64), 1.0, np.random.default_rng(0))
+    )
     assert choose_bins(attribute, found, BinLimits(least_rows=100)).map.bins == 1

@@ -10,7 +10,7 @@ from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.errors import ModelError
 from kamino.model import ModelAttribute, fit_marginal, load_model
-from kamino.model.marginal.histogram import measure_histogram, measured_phase
+from kamino.model.marginal.histogram import PHASES, level_shares, measure_histogram, measured_phase
 from kamino.model.marginal.periods import PHASE_SHARE, CycleMap, _project
 from kamino.model.phase import Phase
 
@@ -36,8 +36,12 @@ def table(seed=0, rows=20_000):
     return {"day": days(rng, rows), "number": numbers(rng, rows), "kind": rng.integers(0, 3, rows)}
 
 
-def counter(codes, sigma, rng, asked=None):
-    def count(code_map, share):
+def counter(attribute, codes, sigma, rng, asked=None):
+    phase = measured_phase(attribute)
+    by_phase = PHASE_SHARE / len(phase.factors) if phase is not None else 0.0
+
+    def count(code_map, level):
+        share = by_phase if level == PHASES else level_shares(attribute)[level]
         if asked is not None:
             asked.append((code_map, share))
         exact = np.bincount(code_map(codes), minlength=code_map.bins)
@@ -57,10 +61,10 @@ def test_a_cycle_map_counts_phases_wherever_they_are():
 @pytest.mark.parametrize("sigma", [0.0, 10.0])
 def test_weekdays_and_digits_are_found(sigma):
     rng = np.random.default_rng(1)
-    found = measure_histogram(DAY, counter(days(rng, 20_000), sigma, rng))
+    found = measure_histogram(DAY, counter(DAY, days(rng, 20_000), sigma, rng))
     assert found.weights is not None
     np.testing.assert_allclose(found.weights.table[:2], 0.7 * 7 / 6.4, atol=0.06)
-    found = measure_histogram(NUMBER, counter(numbers(rng, 20_000), sigma, rng))
+    found = measure_histogram(NUMBER, counter(NUMBER, numbers(rng, 20_000), sigma, rng))
     assert found.weights is not None
     assert found.weights.table[[0, 5]].sum() / 10 == pytest.approx(0.76, abs=0.03)
 
@@ -69,7 +73,8 @@ def test_hardly_any_rhythm_is_found_in_noise():
     """Even columns of two digits: a chi-squared a deviation above its mean has a chance of 15%."""
     rng = np.random.default_rng(2)
     attribute = ModelAttribute(name="x", size=10_000, ordered=True, phase=Phase(factors=(10, 10)))
-    found = [measure_histogram(attribute, counter(rng.integers(0, 10_000, 5000), 10.0, rng)) for _ in range(50)]
+    columns = [rng.integers(0, 10_000, 5000) for _ in range(50)]
+    found = [measure_histogram(attribute, counter(attribute, codes, 10.0, rng)) for codes in columns]
     # 100 digits: more than 31 have a chance below 1e-4. The noise of a count is a tenth of it here.
     digits = [part for each in found if each.weights is not None for part in each.weights.parts]
     assert sum(part.max() - part.min() > 1e-9 for part in digits) <= 31
@@ -92,7 +97,7 @@ def test_a_spike_lends_its_digit_to_no_other_code():
     rng = np.random.default_rng(3)
     codes = np.where(rng.random(20_000) < 0.9, 0, rng.integers(0, 10_000, 20_000))
     attribute = ModelAttribute(name="x", size=10_000, ordered=True, phase=DIGITS)
-    found = measure_histogram(attribute, counter(codes, 10.0, rng))
+    found = measure_histogram(attribute, counter(attribute, codes, 10.0, rng))
     assert found.weights is None or np.abs(found.weights.table - 1).max() < 0.35
 
 
@@ -101,7 +106,7 @@ def test_smoothed_single_codes_keep_their_digits():
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 1000, 20_000) // 5 * 5
     attribute = ModelAttribute(name="x", size=1000, ordered=True, phase=DIGITS)
-    found = measure_histogram(attribute, counter(codes, 15.0, rng))
+    found = measure_histogram(attribute, counter(attribute, codes, 15.0, rng))
     single = (found.width == 1) & (found.noisy < 6 * found.sigma)
     assert found.weights is not None
     assert single.sum() > 50
@@ -112,7 +117,7 @@ def test_only_wide_attributes_pay_for_phases():
     rng = np.random.default_rng(5)
     for attribute, wide in ((NUMBER, True), (ModelAttribute(name="x", size=200, ordered=True, phase=DIGITS), False)):
         asked: list[tuple[object, float]] = []
-        measure_histogram(attribute, counter(rng.integers(0, 200, 1000), 5.0, rng, asked))
+        measure_histogram(attribute, counter(attribute, rng.integers(0, 200, 1000), 5.0, rng, asked))
         for_phases = sum(share for code_map, share in asked if isinstance(code_map, CycleMap))
         assert for_phases == pytest.approx(PHASE_SHARE if wide else 0.0)
         assert sum(share for _, share in asked) <= 1 + 1e-9
@@ -122,7 +127,7 @@ def test_only_wide_attributes_pay_for_phases():
 def test_few_rows_get_no_phases_or_valid_ones(rows):
     rng = np.random.default_rng(6)
     for sigma in (0.0, 30.0):
-        found = measure_histogram(DAY, counter(rng.integers(0, 1096, rows), sigma, rng))
+        found = measure_histogram(DAY, counter(DAY, rng.integers(0, 1096, rows), sigma, rng))
         assert np.isfinite(found.counts).all()
         assert found.weights is None or found.weights.table.min() > 0
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from kamino.errors import ModelError
-from kamino.model.marginal.budget import BudgetShares, Purse, weigh
+from kamino.model.marginal.budget import BudgetShares, Purse
 from kamino.model.marginal.junction import build_tree
 from kamino.model.marginal.selection import Limits, Scored, select
+from kamino.privacy.schedule import divide_by_cells
 
 SIZES = (10, 10, 10, 10)
 
@@ -51,7 +52,7 @@ def test_forced_pairs_are_measured_if_they_fit():
 
 
 def test_shares_follow_cells_to_two_thirds():
-    np.testing.assert_allclose(weigh([1, 8, 27]), np.array([1, 4, 9]) / 14)
+    np.testing.assert_allclose(divide_by_cells([1, 8, 27]), np.array([1, 4, 9]) / 14)
 
 
 def test_purse_refuses_to_overspend():

@@ -17,6 +17,7 @@ from kamino.pipeline.cycles import phase_of
 from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
 from kamino.pipeline.hints import model_attributes
+from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Gate
 from kamino.schema import Attribute, Boolean, Categorical, Codec, Date, Datetime, Integer, Real, Schema
 
@@ -184,7 +185,7 @@ def test_replay_passes_for_dates(replays: Any) -> None:
 
     def run(table: pa.Table, gate: Gate) -> Any:
         options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon)
-        fitted = fit(table, SCHEMA, Constraints(), options, gate)
+        fitted = fit(table, plan_table(table, SCHEMA, Constraints(), options), gate)
         bundle = fitted.to_bundle()
         believed.append(sum(".phase." in name for name in bundle.arrays))
         return draw(fitted, 50, np.random.default_rng(7)), dict(bundle.texts), dict(bundle.arrays)

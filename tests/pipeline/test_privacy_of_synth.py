@@ -14,6 +14,7 @@ from kamino.constraints import Constraints
 from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
+from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Gate, Neighbours, PrivacyUnit
 from kamino.privacy.replay import add_row
 from kamino.sampling import Sampling
@@ -56,7 +57,7 @@ def private_table(rows: int = 120, *, nulls: bool = True) -> pa.Table:
 def synthesize(table: pa.Table, gate: Gate, schema: Schema | None, *, untyped: bool = False, **settings: Any) -> Any:
     """Everything a run lets out: the synthetic table, the model file's content and the ledger."""
     options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, **settings)
-    fitted = fit(table, schema, RULES, options, gate, untyped=untyped)
+    fitted = fit(table, plan_table(table, schema, RULES, options, untyped=untyped), gate)
     drawn = draw(fitted, 50, np.random.default_rng(7))
     bundle = fitted.to_bundle()
     return drawn, dict(bundle.texts), dict(bundle.arrays)
@@ -136,7 +137,8 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
 
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings(epsilon=gate.budget.epsilon, seed=1)
-        fitted = fit(read_table(table, private=True), known if schema else None, rules, settings, gate)
+        private = read_table(table, private=True)
+        fitted = fit(private, plan_table(private, known if schema else None, rules, settings), gate)
         return draw(fitted, 20, np.random.default_rng(7)), dict(fitted.to_bundle().texts)
 
     columns = _odd_frame(150)
@@ -225,7 +227,7 @@ def test_replay_passes_for_soft_constraints(replays: Any) -> None:
 
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, seed=1)
-        fitted = fit(table, SCHEMA, rules, settings, gate)
+        fitted = fit(table, plan_table(table, SCHEMA, rules, settings), gate)
         drawn = draw(fitted, 50, np.random.default_rng(7))
         return drawn, dict(fitted.to_bundle().texts)
 
@@ -247,7 +249,7 @@ FEW_SCHEMA = Schema(attributes={name: SCHEMA[name] for name in FEW})
 def test_replay_passes_for_the_paper_preset(replays: Any, weights: str) -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings.of("paper", epsilon=gate.budget.epsilon, weights=weights, seed=1)
-        fitted = fit(table, FEW_SCHEMA, SOFT, settings, gate)
+        fitted = fit(table, plan_table(table, FEW_SCHEMA, SOFT, settings), gate)
         drawn = draw(fitted, 50, np.random.default_rng(7))
         bundle = fitted.to_bundle()
         return drawn, dict(bundle.texts), dict(bundle.arrays)

@@ -31,6 +31,7 @@ from kamino.model.protocol import CodeMap, ModelAttribute
 from kamino.pipeline import Settings
 from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
+from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.replay import add_row, assert_replay, remove_row, replace_row
 from kamino.privacy.unit import choose_rows
@@ -304,7 +305,7 @@ def test_a_table_with_64_bit_numbers_is_fitted_and_drawn(replays: Callable[..., 
 
     def run(table: pa.Table, gate: Gate) -> Any:
         options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon)
-        fitted = fit(table, schema, rules, options, gate)
+        fitted = fit(table, plan_table(table, schema, rules, options), gate)
         drawn = draw(fitted, 40, np.random.default_rng(7))
         return drawn, dict(fitted.to_bundle().arrays)
 

@@ -17,9 +17,9 @@ from tests.sampling.fakes import integers
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Operator
 from kamino.model.protocol import Cells, CodeMap, Conditional
-from kamino.sampling.choices import make_choices
-from kamino.sampling.comparing import Judge
-from kamino.sampling.plan import Step, StepKind
+from kamino.sampling.codes.choices import make_choices
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.plan.sampling_plan import Step, StepKind
 from kamino.sampling.sampler import DRAWERS
 from kamino.sampling.steps.task import Task
 from kamino.schema import Codec

@@ -15,14 +15,13 @@ from tests.sampling.test_guarantee import named_constraints, rows_of
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
-from kamino.sampling.clique import find_clique
-from kamino.sampling.comparing import Judge
-from kamino.sampling.drawing import draw_places, spread_points
-from kamino.sampling.existence import Answer, find_table
-from kamino.sampling.grouping import first_success, join_groups
-from kamino.sampling.index import ViolationIndex
-from kamino.sampling.refusal import refuse_unsatisfiable
-from kamino.sampling.row_search import find_rows
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.codes.grouping import first_success, join_groups
+from kamino.sampling.codes.stratified import draw_places, spread_points
+from kamino.sampling.feasible.clique import find_clique
+from kamino.sampling.feasible.existence import Answer, find_table
+from kamino.sampling.feasible.refusal import refuse_unsatisfiable
+from kamino.sampling.feasible.row_search import find_rows
 from kamino.schema import Codec, Date, Integer, Real, Schema
 
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -66,31 +65,6 @@ def test_judge_compares_wide_attributes() -> None:
     for constraint in constraints:
         found = Judge(codec).violates(constraint, table, table)
         assert found.tolist() == [violates(constraint, row, row) for row in rows]
-
-
-@SETTINGS
-@given(problems(), st.integers(0, 2**32))
-def test_index_agrees_with_brute_force(problem: Problem, seed: int) -> None:
-    codec, constraints, _ = problem
-    table = random_table(codec, 12, seed)
-    rows = rows_of(codec, table, 12)
-    for constraint in constraints:
-        if constraint.is_unary:
-            continue
-        index = ViolationIndex(constraint, Judge(codec))
-        index.add_many(table, np.arange(6))
-        for row in (6, 7, 2):
-            index.add({name: int(table[name][row]) for name in table})
-        for row in (3, 7):
-            index.add({name: int(table[name][row]) for name in table}, -1)
-        settled = [rows[i] for i in (0, 1, 2, 4, 5, 6, 2)]
-        expected = [
-            sum(violates(constraint, rows[i], other) or violates(constraint, other, rows[i]) for other in settled)
-            for i in range(12)
-        ]
-        assert index.count(table).tolist() == expected
-        one_by_one = [index.count({n: c[i : i + 1] for n, c in table.items()})[0] for i in range(12)]
-        assert one_by_one == expected
 
 
 @SETTINGS

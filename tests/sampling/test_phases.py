@@ -15,9 +15,10 @@ from tests.sampling.fakes import FakeModel, integers
 from kamino.constraints import Constraints
 from kamino.model.phase import Phase, PhaseWeights
 from kamino.sampling import Sampling, build_plan, draw_table
-from kamino.sampling.choices import Choices, make_choices
-from kamino.sampling.comparing import Judge
-from kamino.sampling.plan import StepKind
+from kamino.sampling.codes.choices import Choices, make_choices
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.draw_options import DrawOptions
+from kamino.sampling.plan.sampling_plan import StepKind
 
 # Multiples of five make up 8/10 of the codes, other numbers the rest: 0 and 5 have 16 times the weight of the others.
 FIVES = PhaseWeights(phase=Phase(factors=(10,)), parts=(np.where(np.arange(10) % 5 == 0, 16.0, 1.0),))
@@ -85,6 +86,7 @@ def test_pieces_of_a_run_share_its_mass(cuts: list[int], weights: PhaseWeights) 
         ("a -> x", StepKind.OWNERSHIP),
         ("key (a)", StepKind.UNIQUE),
         ("not (t1.x < t2.x and t1.a > t2.a)", StepKind.CHAIN),
+        ("not (t1.x < t2.x and t1.a = t2.a and t2.x > 390)", StepKind.INDEXED),
     ],
 )
 def test_every_step_keeps_the_phase(text: str, kind: StepKind) -> None:
@@ -105,5 +107,5 @@ def test_rows_one_by_one_keep_the_phase(size: int) -> None:
     codec = integers(x=400, a=size)
     plan = build_plan(codec, list(Constraints.parse("not (t1.x < t2.x and t1.a = t2.a and t2.x > 390)")))
     model = FakeModel(codec, plan.sequence, max_bins=8, weights={"a": FIVES})
-    table = draw_table(plan, model, codec, 500, np.random.default_rng(0), sampling=Sampling.ROW_BY_ROW)
+    table = draw_table(plan, model, codec, 500, np.random.default_rng(0), DrawOptions(sampling=Sampling.ROW_BY_ROW))
     assert abs((table["a"] % 5 == 0).mean() - 0.8) < 5 * np.sqrt(0.16 / 500)

@@ -8,8 +8,8 @@ from kamino.constraints.tree import Operator
 from kamino.model.marginal.binning import BinLimits, choose_bins
 from kamino.model.marginal.histogram import measure_histogram
 from kamino.model.protocol import CodeMap, ModelAttribute
-from kamino.sampling.comparing import Judge
-from kamino.sampling.steps.taking import _Taken
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.steps.ownership.taking import _Taken
 from kamino.schema import Codec, Integer, Schema
 
 

@@ -2,29 +2,71 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import threading
 import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.core
+import typer.main
 
 import kamino
-from kamino.cli.check import check
 from kamino.cli.console import error_console
-from kamino.cli.demo import demo
 from kamino.cli.faults import fault_line, notes_of, usage_line
-from kamino.cli.init import init
-from kamino.cli.plan import plan
-from kamino.cli.report import report
-from kamino.cli.sample import sample
 from kamino.cli.signals import ToldToEndError, ending_in_order
-from kamino.cli.suggest import suggest
-from kamino.cli.synth import synth
 from kamino.errors import KaminoError
 from kamino.io.credentials import mask_credentials
 
+# The commands, each a function of its name in a module of its name, with the first line of its help.
+COMMANDS = {
+    "init": "Draft a schema file: names and types only, unless you say that the domains are public.",
+    "check": "Count the violations of each constraint, exactly.",
+    "suggest": "Print constraints that the table seems to keep, one a line with the part of rows that break it, ready "
+    "to paste.",
+    "plan": "Show the order of attributes, how each is drawn and why, what is released, the noise and the errors to "
+    "expect.",
+    "synth": "Make a private synthetic table that keeps the constraints.",
+    "sample": "Draw a table from a fitted model. Costs no privacy, however often.",
+    "report": "Compare a synthetic table with the true one, on one page that needs no network.",
+    "demo": "Make a private synthetic copy of a built-in tax table, and compare the two.",
+}
+
+
+class Commands(typer.core.TyperGroup):
+    """Imports a command when it is run: all of them together are slow to import.
+
+    Guarantees:
+        Each is listed with the first line of its own help.  [test_commands_are_listed_with_their_own_help]
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the order in which they are listed."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command as it is listed."""
+        del ctx
+        return typer.core.TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was asked for, as it is run."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name in COMMANDS else listed, rest
+
+
+def load_command(name: str) -> Any:
+    """Import one command."""
+    function = getattr(importlib.import_module(f"kamino.cli.{name}"), name)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    alone.command(name)(function)
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
+    cls=Commands,
     name="kamino",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,14 +75,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine; 1 the answer is no; 2 wrong use or bad input; 3 a fault in Kamino; "
     "128 + N ended by signal N.",
 )
-app.command()(init)
-app.command()(check)
-app.command()(suggest)
-app.command()(plan)
-app.command()(synth)
-app.command()(sample)
-app.command()(report)
-app.command()(demo)
 
 
 def _version(wanted: bool) -> None:

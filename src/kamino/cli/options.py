@@ -32,6 +32,8 @@ RowsOption = Annotated[
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="For tests only: repeats the run and marks it 'not for release'.")
 ]
+UnitOption = Annotated[str | None, typer.Option("--unit", help="Column that says whose a row is; protects all of it.")]
+MaxRowsOption = Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")]
 # Choices of the method: what is not given is as the preset has it.
 _METHOD = "Method"
 PresetOption = Annotated[

@@ -16,20 +16,22 @@ from kamino.cli.options import (
     ConstraintsOption,
     DeltaOption,
     EpsilonOption,
+    MaxRowsOption,
     NeighboursOption,
     PresetOption,
     SamplingOption,
     SchemaOption,
+    SeedOption,
     SequenceOption,
+    UnitOption,
     WeightsOption,
-    read_constraints,
 )
+from kamino.constraints import Constraints, print_constraint
 from kamino.errors import InputError
-from kamino.io.text import read_text
-from kamino.pipeline import Backend, Preset, Settings
-from kamino.pipeline.run_plan import RunPlan, plan_run
-from kamino.sampling import Sampling, StepKind
-from kamino.schema import Schema
+from kamino.pipeline import Backend, Preset, Synthesizer
+from kamino.pipeline.run_plan import CHOSEN_BY_THE_MODEL, RunPlan
+from kamino.privacy.schedule import PlannedRelease, Rule
+from kamino.sampling import Sampling, SamplingPlan, StepKind
 
 PlanRowsOption = Annotated[
     int | None,
@@ -43,32 +45,40 @@ def plan(
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 1e-6,
     rows: PlanRowsOption = None,
+    unit: UnitOption = None,
+    max_rows: MaxRowsOption = None,
     preset: PresetOption = Preset.DEFAULT,
     backend: BackendOption = None,
     sequence: SequenceOption = None,
     sampling: SamplingOption = None,
     weights: WeightsOption = None,
     neighbours: NeighboursOption = None,
+    seed: SeedOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Show the order of attributes, how each is drawn and why, the noise and the errors to expect. Reads no data.
+    """Show the order of attributes, how each is drawn and why, what is released, the noise and the errors to expect.
 
-    With -n, expected errors are for that many rows, and keys that cannot hold for so many are refused.
+    Reads no private data: only the schema, the constraints and the public tables that they name. With -n, expected
+    errors are for that many rows, and keys that cannot hold for so many are refused.
     """
     if schema is None:
         raise InputError("found no schema; expected -s schema.yaml. Draft one with: kamino init DATA -o schema.yaml")
-    known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    settings = Settings.of(
-        preset,
+    synthesizer = Synthesizer(
+        schema,
+        constraints or Constraints(),
+        preset=preset,
         epsilon=epsilon,
         delta=delta,
+        unit=unit,
+        max_rows=max_rows,
         backend=backend,
         sequence=sequence,
         sampling=sampling,
         weights=weights,
         neighbours=neighbours,
+        seed=seed,
     )
-    result = plan_run(known, read_constraints(constraints), settings, num_rows=rows)
+    result = synthesizer.plan(rows)
     if as_json:
         typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
     else:
@@ -76,30 +86,30 @@ def plan(
 
 
 def print_plan(console: Console, plan: RunPlan) -> None:
-    """The plan as two tables."""
+    """The plan as tables."""
     budget = plan.settings.budget
     console.print(
         f"Budget: epsilon {budget.epsilon:g}, delta {budget.delta:g}; as one Gaussian release, noise of "
         f"{plan.noise_multiplier:.4f} times the sensitivity."
     )
-    if plan.sampling is None:
+    console.print(f"Privacy unit: {plan.settings.privacy_unit.describe()}.", markup=False)
+    if not plan.is_complete:
         console.print(
             f"{len(plan.missing)} domains will be found within the budget ({plan.settings.discovery_share:.0%} of it): "
             f"{', '.join(plan.missing)}. Declare them in the schema to see the whole plan.",
             markup=False,
         )
-        return
-    console.print("How rows are drawn, one attribute after the other:")
-    console.print(_steps(plan))
+    else:
+        _print_steps(console, plan)
     for note in plan.notes:
         console.print(Text(f"Note: {note}.", style="yellow"))
-    if plan.settings.backend is Backend.NEURAL:
+    console.print("What is released, in this order:")
+    console.print(_releases(plan))
+    if plan.settings.backend is Backend.NEURAL and plan.is_complete:
         _print_neural(console, plan)
-        return
-    console.print("How the budget is split:")
-    console.print(Text("  " + plan.shares.describe().replace("\n", "\n  ")))
-    console.print("First measurements, one histogram for each attribute:")
-    console.print(_measurements(plan))
+    if plan.expected:
+        console.print("First measurements, one histogram for each attribute:")
+        console.print(_measurements(plan))
 
 
 def _print_neural(console: Console, plan: RunPlan) -> None:
@@ -110,16 +120,86 @@ def _print_neural(console: Console, plan: RunPlan) -> None:
     console.print(Text("  " + plan.neural.describe().replace("\n", "\n  ")))
 
 
-def _steps(plan: RunPlan) -> Table:
-    assert plan.sampling is not None, "printed only where there is a plan"
-    grid = Table()
-    for title in ("attribute", "step", "constraints", "why"):
-        grid.add_column(title, overflow="fold")
+def _print_steps(console: Console, plan: RunPlan) -> None:
+    if plan.sampling is None:
+        console.print(f"Order of attributes: {CHOSEN_BY_THE_MODEL}.")
+        console.print("How rows are drawn:")
+        console.print(_open_steps(plan))
+        return
+    console.print("How rows are drawn, one attribute after the other:")
+    console.print(_steps(plan, plan.sampling))
+
+
+def _steps(plan: RunPlan, sampling: SamplingPlan) -> Table:
+    grid = _grid("attribute", "step", "constraints", "why")
     one_by_one = plan.settings.sampling is Sampling.ROW_BY_ROW
-    for step, row in zip(plan.sampling.steps, plan.sampling.rows(), strict=True):
+    for step, row in zip(sampling.steps, sampling.rows(), strict=True):
         if one_by_one and step.kind not in (StepKind.FREE, StepKind.MASK):
             row = (row[0], "row by row", row[2], "each row is weighed against the rows before it")
         grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def _open_steps(plan: RunPlan) -> Table:
+    """The steps before the order is known: a constraint on several attributes is kept by the last of them."""
+    assert plan.requirements is not None, "printed only where the plan is complete"
+    grid = _grid("attribute", "step", "constraints")
+    for step in plan.requirements.open_steps():
+        names = ", ".join(step.among)
+        shown = "; ".join(map(print_constraint, step.constraints))
+        grid.add_row(Text(names if len(step.among) == 1 else f"the last of {names}"), step.kind, Text(shown))
+    return grid
+
+
+def _releases(plan: RunPlan) -> Table:
+    grid = _grid("part", "release", "attributes")
+    for title in ("releases", "cells, at most", "noise (sigma)", "of the budget"):
+        grid.add_column(title, justify="right")
+    for each in plan.schedule:
+        grid.add_row(
+            each.part,
+            Text(each.what),
+            Text(_among(each)),
+            f"{each.most:,}" if each.rule is Rule.EACH and each.most == 1 else f"at most {each.most:,}",
+            "by rows" if each.most_cells is None else f"{each.most_cells:,}",
+            _noise(each),
+            _share(each, plan.noise_multiplier),
+        )
+    return grid
+
+
+def _among(planned: PlannedRelease) -> str:
+    names = ", ".join(planned.attributes)
+    if planned.choose is None or planned.choose >= len(planned.attributes):
+        return names
+    return f"{planned.choose} of {names}"
+
+
+def _noise(planned: PlannedRelease) -> str:
+    """The scale of the noise; where the sensitivity is not known yet, as many times that."""
+    if planned.noise_multiplier is None:
+        return "by rows"
+    noise = f"{planned.noise_multiplier:.2f} x" if planned.sigma is None else f"{planned.sigma:.2f}"
+    exact = planned.rule is Rule.EACH and not planned.gives_way
+    return noise if exact or not planned.noise_multiplier else f"{noise} or more"
+
+
+def _share(planned: PlannedRelease, whole: float) -> str:
+    if planned.rule is Rule.REST:
+        return "what is left"
+    if not planned.noise_multiplier or planned.sampling_rate is not None:
+        return ""
+    share = f"{planned.most * (whole / planned.noise_multiplier) ** 2:.1%}"
+    if planned.rule is Rule.EACH:
+        return share
+    share = f"{(whole / planned.noise_multiplier) ** 2:.1%}"
+    return f"at most {share}" if planned.rule is Rule.AT_MOST or planned.gives_way else share
+
+
+def _grid(*titles: str) -> Table:
+    grid = Table()
+    for title in titles:
+        grid.add_column(title, overflow="fold")
     return grid
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kamino.constraints.binding import bind
-from kamino.constraints.language.ddl import parse_ddl
 from kamino.constraints.language.legacy import is_legacy, parse_legacy
 from kamino.constraints.language.parser import parse_line
 from kamino.constraints.language.printer import print_constraint
@@ -76,6 +75,8 @@ class Constraints:
         key (id)
         check (age >= 0)
         """
+        from kamino.constraints.language.ddl import parse_ddl  # sqlglot is slow to import
+
         return cls(parse_ddl(sql, dialect=dialect, source=source))
 
     def bind(self, types: ValueTypes) -> Constraints:

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.constraints import DenialConstraint, violations_per_row
@@ -31,6 +30,7 @@ from kamino.engine.rates import model_share
 from kamino.privacy import Events, Gate, GaussianEvent, PoissonGaussianEvent, epsilon, multiplier_for
 from kamino.privacy.mechanisms.samples import SamplePlan
 from kamino.schema import Codec, CodedTable
+from kamino.schema.decoding import decode_columns
 
 # One row in so many is sampled where the rate must be public: of 40,000 rows 100, as the paper has it.
 SAMPLING_RATE = 1 / 400
@@ -157,11 +157,7 @@ def violation_matrix(
     codec: Codec, columns: dict[str, NDArray[np.int64]], constraints: Iterable[DenialConstraint]
 ) -> NDArray[np.int64]:
     """Return, for each row and constraint, how many violations among these rows the row takes part in."""
-    arrays = {}
-    for name, codes in columns.items():
-        values = codec[name].decode(codes)
-        arrays[name] = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-    table = pa.table(arrays)
+    table = decode_columns(codec, columns, columns)
     return np.column_stack([violations_per_row(table, c).astype(np.int64) for c in constraints])
 
 

@@ -26,16 +26,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from kamino.constraints import DenialConstraint, count_violations, print_constraint, violations_per_row
-from kamino.constraints.counting.conjunction import conjunction_of
+from kamino.constraints.counting.conjunction import equal_attributes
 from kamino.constraints.counting.ranks import RankedTable
-from kamino.constraints.tree import Kind, Operator
+from kamino.constraints.tree import Kind
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Gate
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.schema import Codec, CodedTable
+from kamino.schema.decoding import decode_columns
 from kamino.schema.joint_codes import number_combinations, number_values
 
 # The part of mu² that the rates of a run take, if there are soft constraints.
@@ -131,10 +131,7 @@ def release_rates(
 
 def _group_keys(constraint: DenialConstraint) -> tuple[str, ...]:
     """Return the attributes that must be equal in two rows before they can violate the constraint."""
-    if constraint.is_unary:
-        return ()
-    crosses = conjunction_of(constraint).cross
-    return tuple(sorted({c.left for c in crosses if c.op is Operator.EQ and c.left == c.right}))
+    return () if constraint.is_unary else tuple(sorted(equal_attributes(constraint)))
 
 
 def _largest_group(constraint: DenialConstraint, codec: Codec, model: TupleModel, num_rows: int) -> int:
@@ -158,7 +155,7 @@ def _statistic(constraint: DenialConstraint, codec: Codec, coded: CodedTable, to
     Guarantees:
         No row moves it by more than 1, whatever the domains.  [test_a_new_value_moves_no_rate_beyond_64_bits]
     """
-    table = RankedTable(_decoded(codec, coded, constraint.attributes))
+    table = RankedTable(decode_columns(codec, coded.columns, constraint.attributes))
     if constraint.is_unary:
         return float(count_violations(table, constraint))
     ranks = [table.ranks(name)[0] for name in _group_keys(constraint)]
@@ -167,11 +164,3 @@ def _statistic(constraint: DenialConstraint, codec: Codec, coded: CodedTable, to
     violations = np.bincount(groups, weights=violations_per_row(table, constraint)) / 2
     # C(T, 2) / (T - 1) = T / 2
     return float(np.sum(violations / (sizes * (sizes - 1) / 2)) * top / 2)
-
-
-def _decoded(codec: Codec, coded: CodedTable, names: Iterable[str]) -> pa.Table:
-    arrays = {}
-    for name in names:
-        values = codec[name].decode(coded[name])
-        arrays[name] = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-    return pa.table(arrays)

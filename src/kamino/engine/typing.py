@@ -27,6 +27,11 @@ _DEVIATIONS = 4.0
 SPELLINGS = "how cells are spelled"
 
 
+def num_spellings() -> int:
+    """Return how many kinds of spelling are told apart."""
+    return len(_KINDS)
+
+
 def discover_types(table: pa.Table, gate: Gate, *, mu_squared: float) -> Schema:
     """Return a schema without domains for a table of text: names as they are, types from noisy counts of spellings.
 

@@ -6,7 +6,27 @@ plain types. `write_table` writes such a table to a CSV or Parquet file, whole o
 
 from __future__ import annotations
 
-from kamino.io.tables import read_table
-from kamino.io.write import write_table
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["read_table", "write_table"]
+if TYPE_CHECKING:
+    from kamino.io.tables import read_table
+    from kamino.io.write import write_table
+
+__all__ = [
+    "read_table",
+    "write_table",
+]
+
+_HOMES = {
+    "read_table": "tables",
+    "write_table": "write",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: all of them together are slow to import."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import pyarrow as pa
-import pyarrow.csv
 
 from kamino.errors import InputError
 from kamino.io.csv_faults import find_fault, find_open_quote, header_of
@@ -84,13 +83,15 @@ def _read_text(path: Path, names: list[str]) -> pa.Table:
 
 def _parse(path: Path, names: list[str]) -> pa.Table | None:
     """Run the fast parser. None when it fails: its error quotes a row, so it must not reach a traceback."""
+    import pyarrow.csv as csv  # slow to import: only when a file is read
+
     try:
         with open_csv(path) as handle:
-            return pa.csv.read_csv(
+            return csv.read_csv(
                 handle,
-                read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
-                parse_options=pa.csv.ParseOptions(newlines_in_values=True),
-                convert_options=pa.csv.ConvertOptions(
+                read_options=csv.ReadOptions(block_size=BLOCK_BYTES),
+                parse_options=csv.ParseOptions(newlines_in_values=True),
+                convert_options=csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=True,

@@ -5,16 +5,21 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 
 def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
     """Read one Parquet file, leaving out the unnamed row index pandas may have stored with it."""
+    import pyarrow.parquet as pq  # slow to import: only when a file is read
+
     try:
         with pq.ParquetFile(path) as file:
             table = file.read()

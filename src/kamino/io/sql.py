@@ -11,7 +11,6 @@ import re
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.duckdb_file import read_duckdb
 from kamino.io.postgres import read_postgres
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -35,6 +34,8 @@ def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
     scheme = match.group(1).lower() if match else ""
     statement = select_statement(query)
     if scheme == "duckdb":
+        from kamino.io.duckdb_file import read_duckdb  # duckdb is slow to import
+
         return read_duckdb(_duckdb_path(url), statement, private=private)
     if scheme in ("postgresql", "postgres"):
         return read_postgres(url, statement, private=private)

@@ -15,7 +15,6 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kamino.errors import InputError
 from kamino.io.atomic import StagedFile, atomic_file, target_of
@@ -57,6 +56,8 @@ def stage_table(table: pa.Table, file: StagedFile) -> pa.Table:
     Guarantees:
         What is returned is what was written.  [test_a_staged_table_reads_back]
     """
+    import pyarrow.parquet as pq  # slow to import: only when a table is written
+
     kind = file.path.suffix.lower()
     plain = normalise_table(table, where=f"table for {file.path}")
     with file.open() as handle:
@@ -66,6 +67,8 @@ def stage_table(table: pa.Table, file: StagedFile) -> pa.Table:
 
 def _write(table: pa.Table, handle: BinaryIO, *, kind: str) -> None:
     if kind == ".parquet":
+        import pyarrow.parquet as pq  # slow to import: only when a table is written
+
         pq.write_table(table, handle)
     else:
         _write_csv(table, handle)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from kamino.model.loading import load_model
-from kamino.model.marginal.backend import Hints, MarginalSettings, fit_marginal
-from kamino.model.marginal.budget import BudgetShares
-from kamino.model.marginal.network import MarginalModel
-from kamino.model.marginal.order import order_attributes
-from kamino.model.protocol import (
-    Candidate,
-    Cells,
-    CodeMap,
-    Conditional,
-    Measurer,
-    ModelAttribute,
-    SavedModel,
-    TupleModel,
-)
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kamino.model.loading import load_model
+    from kamino.model.marginal.backend import fit_marginal, fit_planned
+    from kamino.model.marginal.budget import BudgetShares
+    from kamino.model.marginal.network import MarginalModel
+    from kamino.model.marginal.order import order_attributes
+    from kamino.model.marginal.planning import Hints, MarginalPlan, MarginalSettings, plan_marginal
+    from kamino.model.protocol import (
+        Candidate,
+        Cells,
+        CodeMap,
+        Conditional,
+        Measurer,
+        ModelAttribute,
+        SavedModel,
+        TupleModel,
+    )
 
 __all__ = [
     "BudgetShares",
@@ -26,12 +30,45 @@ __all__ = [
     "Conditional",
     "Hints",
     "MarginalModel",
+    "MarginalPlan",
     "MarginalSettings",
     "Measurer",
     "ModelAttribute",
     "SavedModel",
     "TupleModel",
     "fit_marginal",
+    "fit_planned",
     "load_model",
     "order_attributes",
+    "plan_marginal",
 ]
+
+_HOMES = {
+    "BudgetShares": "marginal.budget",
+    "Candidate": "protocol",
+    "Cells": "protocol",
+    "CodeMap": "protocol",
+    "Conditional": "protocol",
+    "Hints": "marginal.planning",
+    "MarginalModel": "marginal.network",
+    "MarginalPlan": "marginal.planning",
+    "MarginalSettings": "marginal.planning",
+    "Measurer": "protocol",
+    "ModelAttribute": "protocol",
+    "SavedModel": "protocol",
+    "TupleModel": "protocol",
+    "fit_marginal": "marginal.backend",
+    "fit_planned": "marginal.backend",
+    "load_model": "loading",
+    "order_attributes": "marginal.order",
+    "plan_marginal": "marginal.planning",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: all of them together are slow to import."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -10,15 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.errors import ModelError
-
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 # The weights of a cycle are kept as one table: seconds of a week, or six digits, are not too many.
 MOST_PHASES = 1 << 20

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kamino.arrays import FloatArray as FloatArray
+from kamino.arrays import IntArray as IntArray
 from kamino.errors import ModelError
 from kamino.model.phase import Phase, PhaseWeights
 
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 # No table that was ever fitted has so many rows: a file that says so is refused.
 MOST_ROWS = 1e12
 
@@ -183,6 +183,15 @@ class TupleModel(Protocol):
 
     def sample(self, num_rows: int, rng: np.random.Generator) -> dict[str, IntArray]:
         """Draw rows; each row follows the model, and together they follow it more closely than independent ones."""
+        ...
+
+
+@runtime_checkable
+class ConditionableModel(TupleModel, Protocol):
+    """A tuple model that knows the distribution of rows that meet a condition."""
+
+    def given(self, allowed: Mapping[str, IntArray]) -> TupleModel | None:
+        """Return the model of rows whose named attributes have one of these codes; None if that is too large."""
         ...
 
 

@@ -12,12 +12,12 @@ import kamino
 from kamino.constraints import DenialConstraint, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.engine.typing import SPELLINGS
-from kamino.pipeline.drawing import Given, allowed_values
+from kamino.pipeline.conditions import Given, allowed_values
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.notes import found_notes, promise_notes, trusted_notes
-from kamino.sampling import Sampling, build_plan
-from kamino.sampling.soft_notes import soft_notes
-from kamino.sampling.sweeps import SweepLog
+from kamino.sampling import Sampling
+from kamino.sampling.soft.soft_notes import soft_notes
+from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import Source
 
 
@@ -113,9 +113,7 @@ def _soft_notes(fitted: Fitted) -> tuple[str, ...]:
     """What is not promised of soft constraints; row by row all of them are weighed."""
     if fitted.settings.sampling is not Sampling.CONSTRAINT_AWARE or not fitted.soft.items:
         return ()
-    codec = fitted.codec
-    plan = build_plan(codec, fitted.constraints, references=fitted.references, sequence=fitted.model.sequence)
-    return soft_notes(plan, codec)
+    return soft_notes(fitted.plan, fitted.codec)
 
 
 def finding_cost(ledger: dict[str, Any]) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from kamino.constraints import Constraints
@@ -24,7 +25,8 @@ from kamino.pipeline.model_file import (
 )
 from kamino.pipeline.references import References, to_json
 from kamino.pipeline.settings import Settings
-from kamino.sampling.weights import FoundWeights
+from kamino.sampling import SamplingPlan, build_plan, plan_for_rows
+from kamino.sampling.soft.weights import FoundWeights
 from kamino.schema import Codec, Schema
 
 FORMAT = "kamino-model-1"
@@ -50,6 +52,23 @@ class Fitted:
     settings: Settings = field(default_factory=Settings)
     held: Constraints = field(default_factory=Constraints)
     """What made-up keys satisfy by themselves, so that no step has to: never drawn for, but promised all the same."""
+    sampling: SamplingPlan | None = None
+    """How rows are drawn along the model's sequence; a model file does not hold it, for it follows from the rest."""
+
+    @cached_property
+    def plan(self) -> SamplingPlan:
+        """How rows are drawn: as planned in the run, or planned once more from a model file.
+
+        Guarantees:
+            A run builds it once.  [test_a_plan_is_built_once_in_a_run]
+        """
+        if self.sampling is not None:
+            return self.sampling
+        return build_plan(self.codec, self.constraints, references=self.references, sequence=self.model.sequence)
+
+    def plan_for(self, num_rows: int) -> SamplingPlan:
+        """How a table of `num_rows` rows is drawn; raises a `SamplingError` where so many are impossible."""
+        return plan_for_rows(self.plan, self.codec, self.constraints, num_rows)
 
     @property
     def promised(self) -> Constraints:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kamino.constraints import DenialConstraint
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.counting.count import violations_per_row
-from kamino.model.marginal.backend import Allowed, Hints
+from kamino.model.marginal.planning import Allowed, Hints
 from kamino.model.protocol import IntArray, ModelAttribute
 from kamino.pipeline.cycles import phase_of
 from kamino.schema import Codec

@@ -21,7 +21,7 @@ from kamino.pipeline.references import References, from_json
 from kamino.pipeline.settings import Settings
 from kamino.privacy import Neighbours
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
-from kamino.sampling.weights import FoundWeights
+from kamino.sampling.soft.weights import FoundWeights
 from kamino.schema import Schema
 
 if TYPE_CHECKING:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer
 from kamino.engine.rates import model_share
-from kamino.model import SavedModel, fit_marginal
-from kamino.pipeline.hints import hints_of, model_attributes
-from kamino.pipeline.settings import Backend, Settings, WeightMode
+from kamino.model import SavedModel, fit_planned
+from kamino.pipeline.hints import model_attributes
+from kamino.pipeline.settings import Settings, WeightMode
 from kamino.pipeline.stages import Progress, Stage
-from kamino.privacy import Events, Gate, GaussianEvent, multiplier_for
+from kamino.privacy import Events, Gate, GaussianEvent
 from kamino.schema import Codec, CodedTable
+
+if TYPE_CHECKING:
+    from kamino.pipeline.run_plan import RunPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,41 +41,24 @@ def left_over(rules: Constraints, settings: Settings, *, rates_noise: float) -> 
     return LeftOver(reserved=((GaussianEvent(noise_multiplier=rates_noise, replace_multiplier=rates_noise), 1),))
 
 
-def fit_model(
-    coded: CodedTable,
-    codec: Codec,
-    rules: Constraints,
-    sequence: Sequence[str] | None,
-    settings: Settings,
-    gate: Gate,
-    *,
-    rates_noise: float,
-    progress: Progress,
-) -> SavedModel:
-    """Fit the model along `sequence`, and leave over what the weights of soft constraints will cost.
+def fit_model(coded: CodedTable, codec: Codec, plan: RunPlan, gate: Gate, *, progress: Progress) -> SavedModel:
+    """Fit the model as planned, and leave over what the weights of soft constraints will cost.
 
     Guarantees:
         The model depends on the table through the gate only.  [test_replay_passes_for_the_paper_preset]
     """
-    attributes = model_attributes(codec)
-    if settings.backend is Backend.MARGINAL:
-        return fit_marginal(
-            MemoryMeasurer(coded, codec.sizes, gate),
-            attributes,
-            noise_multiplier=multiplier_for(gate.gaussian_left() * model_share(rules)),
-            sequence=sequence,
-            hints=hints_of(rules, codec),
-        )
+    settings = plan.settings
+    if plan.marginal is not None:
+        return fit_planned(MemoryMeasurer(coded, codec.sizes, gate), plan.marginal)
     from kamino.model.neural import fit_neural
 
-    later = left_over(rules, settings, rates_noise=rates_noise)
     return fit_neural(
         coded,
-        attributes,
+        model_attributes(codec),
         gate,
-        sequence=sequence,
-        reserved=later.reserved,
-        learn_weights=later.learn_weights,
+        sequence=plan.sequence,
+        reserved=plan.left_over.reserved,
+        learn_weights=plan.left_over.learn_weights,
         # A cluster is given to be used: one job at a time would leave it out.
         jobs=settings.jobs if settings.cluster is None else max(2, settings.jobs),
         cluster=settings.cluster,

@@ -8,7 +8,7 @@ import numpy as np
 
 from kamino.constraints import ConstraintClass, Constraints, classify, print_constraint
 from kamino.constraints.language.printer import print_name
-from kamino.sampling.comparing import Judge
+from kamino.sampling.codes.comparing import Judge
 from kamino.schema import Categorical, Codec, Schema, Source
 
 # Texts are nearly all different where there are more than this part of the rows; fewer texts than this say nothing.

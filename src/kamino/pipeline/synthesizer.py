@@ -5,29 +5,27 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-
-from kamino.constraints import Constraints
+from kamino.constraints.collection import Constraints
 from kamino.errors import InputError, ModelError
-from kamino.io import read_table
-from kamino.io.bundle import read_bundle, write_bundle
-from kamino.io.frames import like
 from kamino.io.text import read_text
-from kamino.pipeline.certificate import certificate_of, count_promised
-from kamino.pipeline.drawing import Given, Ways, draw
-from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.fitting import fit, open_gate
-from kamino.pipeline.run_plan import RunPlan, plan_run
 from kamino.pipeline.settings import Preset, Settings
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, silent
-from kamino.pipeline.writing import WrittenTable, write_drawn
-from kamino.sampling.steps.task import OnSweep
-from kamino.sampling.sweeps import SweepLog
-from kamino.schema import Schema
+from kamino.schema.schema import Schema
+
+# The stages of a run are imported by the methods that need them: all together they are slow to import.
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from kamino.pipeline.conditions import Given
+    from kamino.pipeline.fitted import Fitted
+    from kamino.pipeline.run_plan import RunPlan
+    from kamino.pipeline.writing import WrittenTable
+    from kamino.sampling import OnSweep
+    from kamino.sampling.soft.sweeps import SweepLog
 
 
 class Synthesizer:
@@ -84,23 +82,26 @@ class Synthesizer:
         Every call spends the whole budget once more: two fits of one table cost twice. `num_rows` says how many rows
         will be asked for, so that constraints which so many cannot satisfy are refused before anything is spent.
         """
+        from kamino.io import read_table
+        from kamino.pipeline.fitting import fit, open_gate
+        from kamino.pipeline.run_plan import plan_table
+
         progress(Stage.READ)
         guarded = not self.settings.trust_domain
         untyped = _is_csv(table) and guarded
         private = read_table(table, query=query, private=guarded)
+        plan = plan_table(
+            private,
+            self.schema,
+            self.constraints,
+            self.settings,
+            untyped=untyped,
+            folder=self._folder,
+            num_rows=num_rows,
+        )
         gate = open_gate(self.settings)
         with telling_what_is_spent(gate.ledger.to_dict):
-            self._fitted = fit(
-                private,
-                self.schema,
-                self.constraints,
-                self.settings,
-                gate,
-                untyped=untyped,
-                folder=self._folder,
-                num_rows=num_rows,
-                progress=progress,
-            )
+            self._fitted = fit(private, plan, gate, progress=progress)
         self._like = None if isinstance(table, str | os.PathLike) else type(table)
         return self
 
@@ -110,10 +111,12 @@ class Synthesizer:
         return tuple(self._folder / c.reference for c in self.constraints if c.reference is not None)
 
     def plan(self, num_rows: int | None = None) -> RunPlan:
-        """What a run will do: order of attributes, steps, noise. Needs a schema, reads no table."""
+        """What a run will do: order of attributes, steps, noise. Needs a schema, reads no private table."""
+        from kamino.pipeline.run_plan import plan_run
+
         if self.schema is None:
             raise InputError("found no schema to plan with; expected Synthesizer(schema=...)")
-        return plan_run(self.schema, self.constraints, self.settings, num_rows=num_rows)
+        return plan_run(self.schema, self.constraints, self.settings, num_rows=num_rows, folder=self._folder)
 
     @property
     def fitted(self) -> Fitted:
@@ -139,6 +142,9 @@ class Synthesizer:
         often rows are drawn again for soft constraints; `on_sweep` is told how their rates move. Drawing costs no
         privacy, however often.
         """
+        from kamino.io.frames import like
+        from kamino.pipeline.drawing import Ways, draw
+
         rows, rng = self._drawing(num_rows, seed, draw_number)
         ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
         return like(draw(self.fitted, rows, rng, given=given, ways=ways), self._like)
@@ -172,12 +178,17 @@ class Synthesizer:
             A table is never seen without its own certificate, whenever the process dies.
             [test_a_kill_at_any_step_leaves_no_table_beside_another_certificate]
         """
+        from kamino.pipeline.drawing import Ways
+        from kamino.pipeline.writing import write_drawn
+
         rows, rng = self._drawing(num_rows, seed, draw_number)
         ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
         return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways)
 
     def _drawing(self, num_rows: int | None, seed: int | None, draw_number: int) -> tuple[int, np.random.Generator]:
         """How many rows to draw, and the source of randomness: the operating system's, unless there is a seed."""
+        import numpy as np
+
         chosen = seed if seed is not None else self.settings.seed
         rng = np.random.default_rng(None if chosen is None else [chosen, draw_number])
         return self.fitted.num_rows if num_rows is None else num_rows, rng
@@ -191,6 +202,9 @@ class Synthesizer:
         given: Given | None = None,
     ) -> dict[str, Any]:
         """The privacy of the fit and the constraints that `table`, drawn from it with `given`, keeps."""
+        from kamino.io import read_table
+        from kamino.pipeline.certificate import certificate_of, count_promised
+
         plain = read_table(table)
         counts = count_promised(self.fitted, plain)
         return certificate_of(
@@ -204,11 +218,16 @@ class Synthesizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that holds public facts only."""
+        from kamino.io.bundle import write_bundle
+
         write_bundle(self.fitted.to_bundle(), Path(path))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Synthesizer:
         """Read a fitted model; runs no code from the file."""
+        from kamino.io.bundle import read_bundle
+        from kamino.pipeline.fitted import Fitted
+
         fitted = Fitted.from_bundle(read_bundle(Path(path)), source=str(path))
         synthesizer = cls(fitted.schema, fitted.constraints)
         synthesizer.settings = replace(fitted.settings, seed=None)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from kamino.constraints import Constraints, DenialConstraint
+from kamino.constraints.tree import Kind
 from kamino.engine.paper_weights import SAMPLING_RATE, paper_noise, release_violation_matrix
 from kamino.engine.rates import model_share, release_rates
 from kamino.model import SavedModel
-from kamino.model.neural import NeuralModel
+from kamino.model.neural import NeuralModel, Parameters
 from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.privacy import Gate, multiplier_for
+from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
 from kamino.sampling import SamplingPlan
-from kamino.sampling.paper_weights import learn_weights
-from kamino.sampling.weights import FoundWeights, find_weights
+from kamino.sampling.soft.algorithm5 import learn_weights
+from kamino.sampling.soft.weights import FoundWeights, find_weights
 from kamino.schema import Codec, CodedTable
+
+# The part of the schedule.
+WEIGHTS = "weights"
 
 
 def has_soft(rules: Constraints) -> bool:
@@ -29,6 +35,57 @@ def rates_noise(rules: Constraints, mu_squared: float) -> float:
     """The noise multiplier of the rates of soft constraints, if so much of the budget is left; 0 if there are none."""
     share = 1 - model_share(rules)
     return multiplier_for(mu_squared * share) if share else 0.0
+
+
+def model_noise(rules: Constraints, gate: Gate) -> float:
+    """The noise multiplier of one release that would cost what is left for the model, planned before it is fitted."""
+    return multiplier_for(gate.gaussian_left() * model_share(rules))
+
+
+def planned_weights(
+    rules: Constraints, settings: Settings, noise: float, *, parameters: Parameters | None = None
+) -> Schedule:
+    """The release that the weights of soft constraints follow from, if there are any.
+
+    `noise` is as `weights_noise` says; the paper's search finds it together with the `parameters` of a neural model.
+    """
+    soft = tuple(dict.fromkeys(c for c in rules if c.strength.kind is Kind.SOFT))
+    if not soft:
+        return Schedule()
+    names = tuple(dict.fromkeys(name for c in soft for name in c.attributes))
+    if settings.weights is WeightMode.MATCHING:
+        planned = PlannedRelease(
+            part=WEIGHTS,
+            kind="vector",
+            what=f"violation rates of {len(soft)} soft constraints",
+            attributes=names,
+            noise_multiplier=noise,
+            most_cells=len(soft),
+        )
+        return Schedule(releases=(planned,))
+    planned = PlannedRelease(
+        part=WEIGHTS,
+        kind="sample",
+        what=f"violations of {len(soft)} soft constraints in a sample",
+        attributes=names,
+        noise_multiplier=noise,
+        sampling_rate=SAMPLING_RATE,
+    )
+    if settings.backend is Backend.NEURAL:
+        planned = _searched(planned, len(soft), settings, parameters)
+    return Schedule(releases=(planned,))
+
+
+def _searched(planned: PlannedRelease, columns: int, settings: Settings, found: Parameters | None) -> PlannedRelease:
+    """The paper's release with the noise that was found for it; not known yet without parameters."""
+    if found is None:
+        return replace(planned, rule=Rule.SEARCHED, noise_multiplier=None, sampling_rate=None)
+    return replace(
+        planned,
+        noise_multiplier=found.weight_noise if settings.budget.is_private else 0.0,
+        sampling_rate=min(1.0, found.weight_rows / max(found.num_rows, 1.0)),
+        most_cells=max(2, found.weight_rows) * columns,
+    )
 
 
 def weights_noise(rules: Constraints, settings: Settings, gate: Gate) -> float:

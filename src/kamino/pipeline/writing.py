@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.errors import SamplingError
 from kamino.io.atomic import StagedFile, place_together, staged, target_of, telling_what_failed
 from kamino.io.write import check_table_path, stage_table
 from kamino.pipeline.certificate import certificate_of, count_promised
-from kamino.pipeline.drawing import Codes, Given, Ways, draw_columns, mend_columns
+from kamino.pipeline.conditions import Given
+from kamino.pipeline.drawing import Ways, draw_columns, mend_columns
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.stages import Stage
-from kamino.sampling.steps.task import OnSweep
-from kamino.sampling.sweeps import SweepLog
+from kamino.sampling import OnSweep
+from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import CodedTable
 
 Counts = Mapping[DenialConstraint, int]
@@ -114,7 +116,7 @@ def write_drawn(
 
 def _write_clean(
     fitted: Fitted,
-    columns: Mapping[str, Codes],
+    columns: Mapping[str, IntArray],
     num_rows: int,
     file: StagedFile,
     rng: np.random.Generator,
@@ -140,7 +142,7 @@ def _write_clean(
 
 
 def _write_and_count(
-    fitted: Fitted, columns: Mapping[str, Codes], num_rows: int, file: StagedFile, ways: Ways
+    fitted: Fitted, columns: Mapping[str, IntArray], num_rows: int, file: StagedFile, ways: Ways
 ) -> Counts:
     ways.progress(Stage.WRITE)
     written: pa.Table = stage_table(fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows)), file)

@@ -4,17 +4,22 @@ Make a `Budget`, open a `Gate` on it, and ask the gate for releases; read what t
 test a path for leaks, run it under `kamino.privacy.replay.assert_replay`.
 """
 
-from kamino.privacy.accountant import epsilon
-from kamino.privacy.budget import Budget, Neighbours
-from kamino.privacy.calibration import calibrate, gaussian_mu, multiplier_for
-from kamino.privacy.events import DeltaEvent, Event, Events, GaussianEvent, PoissonGaussianEvent
-from kamino.privacy.gate import Gate
-from kamino.privacy.ledger import Entry, Ledger
-from kamino.privacy.mechanisms.bounds import NoisyBounds
-from kamino.privacy.mechanisms.categories import NoisyCategories
-from kamino.privacy.noise import ExactNoise, Noise, SecureNoise, SeededNoise
-from kamino.privacy.sensitivity import Sensitivity
-from kamino.privacy.unit import PrivacyUnit
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kamino.privacy.accountant import epsilon
+    from kamino.privacy.budget import Budget, Neighbours
+    from kamino.privacy.calibration import calibrate, gaussian_mu, multiplier_for
+    from kamino.privacy.events import DeltaEvent, Event, Events, GaussianEvent, PoissonGaussianEvent
+    from kamino.privacy.gate import Gate
+    from kamino.privacy.ledger import Entry, Ledger
+    from kamino.privacy.mechanisms.bounds import NoisyBounds
+    from kamino.privacy.mechanisms.categories import NoisyCategories
+    from kamino.privacy.noise import ExactNoise, Noise, SecureNoise, SeededNoise
+    from kamino.privacy.sensitivity import Sensitivity
+    from kamino.privacy.unit import PrivacyUnit
 
 __all__ = [
     "Budget",
@@ -40,3 +45,37 @@ __all__ = [
     "gaussian_mu",
     "multiplier_for",
 ]
+
+_HOMES = {
+    "Budget": "budget",
+    "DeltaEvent": "events",
+    "Entry": "ledger",
+    "Event": "events",
+    "Events": "events",
+    "ExactNoise": "noise",
+    "Gate": "gate",
+    "GaussianEvent": "events",
+    "Ledger": "ledger",
+    "Neighbours": "budget",
+    "Noise": "noise",
+    "NoisyBounds": "mechanisms.bounds",
+    "NoisyCategories": "mechanisms.categories",
+    "PoissonGaussianEvent": "events",
+    "PrivacyUnit": "unit",
+    "SecureNoise": "noise",
+    "SeededNoise": "noise",
+    "Sensitivity": "sensitivity",
+    "calibrate": "calibration",
+    "epsilon": "accountant",
+    "gaussian_mu": "calibration",
+    "multiplier_for": "calibration",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: all of them together are slow to import."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
+from kamino.arrays import IntArray
 from kamino.errors import SamplingError
-from kamino.model.protocol import IntArray, TupleModel
-from kamino.sampling.choices import make_choices
-from kamino.sampling.comparing import Judge
-from kamino.sampling.donors import find_donors
+from kamino.sampling.codes.choices import make_choices
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.draw_options import DrawOptions
 from kamino.sampling.modes import Sampling
-from kamino.sampling.plan import SamplingPlan, Step, StepKind
-from kamino.sampling.prices import Weights, price_of
-from kamino.sampling.repair import repair
+from kamino.sampling.partners import DEAD
+from kamino.sampling.plan.sampling_plan import SamplingPlan, StepKind
+from kamino.sampling.repair.donors import find_donors
+from kamino.sampling.repair.repairing import repair
+from kamino.sampling.soft.prices import price_of
+from kamino.sampling.steps.algorithm3 import draw_indexed, draw_row_by_row
 from kamino.sampling.steps.blocks import draw_blocks
-from kamino.sampling.steps.chain import draw_chain
+from kamino.sampling.steps.chain.chain import draw_chain
 from kamino.sampling.steps.free import breaks_checks, draw_free
-from kamino.sampling.steps.indexed import draw_indexed
 from kamino.sampling.steps.lookup import draw_lookup
-from kamino.sampling.steps.ownership import draw_ownership
+from kamino.sampling.steps.ownership.ownership import draw_ownership
 from kamino.sampling.steps.rejecting import draw_rejecting
-from kamino.sampling.steps.row_by_row import draw_row_by_row
-from kamino.sampling.steps.task import DEAD, DrawColumn, OnSweep, Task
-from kamino.sampling.steps.unique import draw_unique
+from kamino.sampling.steps.task import DrawColumn, Task
+from kamino.sampling.steps.unique.unique import draw_unique
 from kamino.schema import Codec
 
-Progress: TypeAlias = Callable[[Step, int, int], None]
-
-# How often each row is drawn again where soft constraints have a weight.
-SWEEPS = 4
-# How many values of a wide domain are weighed for a row, where rows are drawn one by one; the paper names no number.
-CANDIDATES = 10
+if TYPE_CHECKING:
+    from kamino.model.protocol import TupleModel
 
 DRAWERS: Mapping[StepKind, DrawColumn] = {
     StepKind.FREE: draw_free,
@@ -53,15 +50,7 @@ def draw_table(
     codec: Codec,
     num_rows: int,
     rng: np.random.Generator,
-    *,
-    sampling: Sampling = Sampling.CONSTRAINT_AWARE,
-    weights: Weights | None = None,
-    targets: Weights | None = None,
-    sweeps: int = SWEEPS,
-    candidates: int = CANDIDATES,
-    progress: Progress | None = None,
-    on_sweep: OnSweep | None = None,
-    check: bool = True,
+    options: DrawOptions = DrawOptions(),
 ) -> dict[str, IntArray]:
     """Draw `num_rows` rows as codes, one int64 array for each attribute of the plan.
 
@@ -71,16 +60,7 @@ def draw_table(
         codec: the public domains.
         num_rows: how many rows.
         rng: the source of randomness.
-        sampling: other ways to treat constraints; see `Sampling` for what they promise.
-        weights: of the soft constraints (see `price_of`); one without a weight is not heeded.
-        targets: violation rates to steer the weights to while drawing, where they are known.
-        sweeps: how often each row is drawn again where a soft constraint has a weight; row by row, where any
-            constraint on pairs ends (the paper's m is `sweeps * num_rows`, and 0 in its experiments).
-        candidates: how many values of a wide ordered domain are weighed for a row (the paper's d), row by row.
-        progress: called before each step with the step, its place and the number of steps.
-        on_sweep: called after each sweep with the attribute, the number of sweeps done, and the violation rates then.
-        check: count violations at the end and repair the rows that break hard constraints. Without it nothing is
-            promised: whoever draws counts, and calls `repair`.
+        options: how constraints are treated, and which columns are there already.
 
     Raises:
         SamplingError: no table that satisfies the hard constraints exists, or none was found.
@@ -90,12 +70,14 @@ def draw_table(
         [test_random_constraints_hold]
         The same holds row by row.  [test_row_by_row_breaks_no_hard_constraint]
         Without weights, soft constraints change nothing.  [test_weight_zero_changes_nothing]
+        Columns of the prefix come back as they are, and the rest fits them.  [test_a_prefix_is_completed]
     """
-    _refuse_senseless(num_rows=num_rows, candidates=candidates, sweeps=sweeps)
+    if num_rows < 0:
+        raise SamplingError(f"found {num_rows} rows to draw; expected zero or more.")
+    table = _checked_prefix(options.prefix, plan, codec, num_rows)
     if num_rows == 0:
         return {name: np.zeros(0, dtype=np.int64) for name in plan.sequence}
-    judge = Judge(codec)
-    table: dict[str, IntArray] = {}
+    judge, keeps_hard = Judge(codec), options.sampling.keeps_hard_constraints
     task_of = partial(
         Task,
         judge=judge,
@@ -103,42 +85,55 @@ def draw_table(
         num_rows=num_rows,
         rng=rng,
         references=plan.references,
-        targets=targets or {},
-        sweeps=sweeps,
-        candidates=candidates,
-        on_sweep=on_sweep,
+        targets=options.targets,
+        sweeps=options.sweeps,
+        candidates=options.candidates,
+        on_sweep=options.on_sweep,
     )
     for place, step in enumerate(plan.steps):
-        if progress is not None:
-            progress(step, place, len(plan.steps))
+        if step.attribute in options.prefix:
+            continue
+        if options.progress is not None:
+            options.progress(step, place, len(plan.steps))
         conditional = model.conditional(step.attribute, table, num_rows)
-        checks = step.checks if sampling.keeps_hard_constraints else ()
+        checks = tuple(c for c in step.checks if keeps_hard or c in options.given)
         choices = make_choices(conditional, judge, checks, table)
-        prices = {c: price_of(c, weights or {}, num_rows) for c in (*step.soft, *step.unweighed)}
+        prices = {c: price_of(c, options.weights, num_rows) for c in (*step.soft, *step.unweighed)}
         parents = frozenset(model.parents(step.attribute))
         task = task_of(step=step, choices=choices, penalties=prices, parents=parents)
-        table[step.attribute] = _draw_column(task, table, sampling)
-    wanted = check and sampling.keeps_hard_constraints
-    return repair(judge, table, plan.hard, num_rows, rng) if wanted else table
+        table[step.attribute] = _draw_column(task, table, options)
+    if not (keeps_hard and options.check):
+        return table
+    return repair(judge, table, plan.hard, num_rows, rng, fixed=options.prefix)
 
 
-def _refuse_senseless(*, num_rows: int, candidates: int, sweeps: int) -> None:
-    if num_rows < 0:
-        raise SamplingError(f"found {num_rows} rows to draw; expected zero or more.")
-    if candidates < 1:
-        raise SamplingError(f"found {candidates} candidates for a row; expected one or more.")
-    if sweeps < 0:
-        raise SamplingError(f"found {sweeps} sweeps; expected zero or more.")
+def _checked_prefix(
+    prefix: Mapping[str, IntArray], plan: SamplingPlan, codec: Codec, num_rows: int
+) -> dict[str, IntArray]:
+    """Return the columns that are there already, in the order of the plan."""
+    first = plan.sequence[: len(prefix)]
+    if set(first) != prefix.keys():
+        raise SamplingError(
+            f"found columns {', '.join(prefix)} to start from; expected the first attributes of the plan: "
+            f"{', '.join(first)}. Plan with a sequence that begins with them."
+        )
+    for name, codes in prefix.items():
+        if len(codes) != num_rows or np.any((codes < 0) | (codes >= codec[name].size)):
+            raise SamplingError(
+                f"found a column {name!r} to start from with {len(codes)} codes; expected {num_rows} codes from 0 to "
+                f"{codec[name].size - 1}."
+            )
+    return {name: np.asarray(prefix[name], dtype=np.int64) for name in first}
 
 
-def _draw_column(task: Task, table: dict[str, IntArray], sampling: Sampling) -> IntArray:
+def _draw_column(task: Task, table: dict[str, IntArray], options: DrawOptions) -> IntArray:
     """Draw one column; where the hard constraints are promised, rows without a value become copies of others."""
     nothing = np.full(task.num_rows, DEAD, dtype=np.int64)
-    codes = _drawer(task, sampling)(task) if len(task.choices.starts) else nothing
-    if not sampling.keeps_hard_constraints:
+    codes = _drawer(task, options.sampling)(task) if len(task.choices.starts) else nothing
+    if not options.sampling.keeps_hard_constraints:
         return codes
     codes = np.where(breaks_checks(task, codes), DEAD, codes)
-    return _revive(task, table, codes)
+    return _revive(task, table, codes, options.prefix)
 
 
 def _drawer(task: Task, sampling: Sampling) -> DrawColumn:
@@ -167,8 +162,11 @@ def _is_mapped(task: Task) -> bool:
     return any(task.step.attribute in (*left, right) and here >= {*left, right} for left, right in task.references)
 
 
-def _revive(task: Task, table: dict[str, IntArray], codes: IntArray) -> IntArray:
-    """Turn rows for which no value was found into copies of rows for which one was, of similar ones if there are."""
+def _revive(task: Task, table: dict[str, IntArray], codes: IntArray, prefix: Collection[str]) -> IntArray:
+    """Turn rows for which no value was found into copies of rows for which one was, of similar ones if there are.
+
+    Columns of the prefix are not copied; what then does not fit together is left to the repair at the end.
+    """
     dead = np.flatnonzero(codes == DEAD)
     if len(dead) == 0:
         return codes
@@ -176,7 +174,7 @@ def _revive(task: Task, table: dict[str, IntArray], codes: IntArray) -> IntArray
         # No row has a clean value; any will do until the repair at the end.
         return np.zeros_like(codes)
     donors = find_donors(task, dead, np.flatnonzero(codes != DEAD))
-    for name in table:
+    for name in table.keys() - set(prefix):
         table[name] = table[name].copy()
         table[name][dead] = table[name][donors]
     revived: IntArray = codes.copy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from kamino.schema.attribute import Source
 from kamino.schema.attribute_codec import AttributeCodec
 from kamino.schema.attributes import (
@@ -17,14 +19,16 @@ from kamino.schema.attributes import (
 )
 from kamino.schema.category_codec import BooleanCodec, CategoryCodec
 from kamino.schema.codec import Codec, CodedTable, attribute_codec
-from kamino.schema.draft import draft_schema
 from kamino.schema.fitting import can_read, check_columns
-from kamino.schema.from_pandera import schema_from_pandera
-from kamino.schema.from_sdv import schema_from_sdv
 from kamino.schema.grid import Grid
 from kamino.schema.grid_codec import GridCodec
 from kamino.schema.keys import make_keys
 from kamino.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from kamino.schema.draft import draft_schema
+    from kamino.schema.from_pandera import schema_from_pandera
+    from kamino.schema.from_sdv import schema_from_sdv
 
 __all__ = [
     "Attribute",
@@ -53,3 +57,18 @@ __all__ = [
     "schema_from_pandera",
     "schema_from_sdv",
 ]
+
+_HOMES = {
+    "draft_schema": "draft",
+    "schema_from_pandera": "from_pandera",
+    "schema_from_sdv": "from_sdv",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: all of them together are slow to import."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

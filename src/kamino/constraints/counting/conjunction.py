@@ -88,6 +88,12 @@ def conjunction_of(constraint: DenialConstraint) -> Conjunction:
     return _merged(frozenset(left), frozenset(right), cross)
 
 
+def equal_attributes(constraint: DenialConstraint) -> frozenset[str]:
+    """Return the attributes that must be equal in two rows before the constraint can be violated."""
+    crosses = conjunction_of(constraint).cross
+    return frozenset(cross.left for cross in crosses if cross.op is Operator.EQ and cross.left == cross.right)
+
+
 def _merged(left: frozenset[Predicate], right: frozenset[Predicate], cross: Iterable[Cross]) -> Conjunction:
     """Comparisons of the same two attributes become one: what they allow in common."""
     allowed: dict[tuple[str, str], int] = {}

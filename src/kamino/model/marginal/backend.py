@@ -5,59 +5,33 @@ histograms -> bins -> rounds of pairs and inference -> links of wide attributes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kamino.errors import ModelError
 from kamino.model.marginal.assemble import build_network, measure_links
 from kamino.model.marginal.binning import BinLimits, bin_counts, choose_bins
-from kamino.model.marginal.budget import BudgetShares, Purse, weigh
+from kamino.model.marginal.budget import Purse
 from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.histogram import Histogram, measure_histogram
 from kamino.model.marginal.inference import Measurement
-from kamino.model.marginal.junction import Clique
 from kamino.model.marginal.links import Link, plan_links
 from kamino.model.marginal.masks import apply_masks
 from kamino.model.marginal.network import MarginalModel
-from kamino.model.marginal.rounds import Effort, RoundPlan, fit_rounds
-from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
-
-#: Says which combinations of codes (one array for each attribute) are allowed.
-Allowed = Callable[[Mapping[str, IntArray]], NDArray[np.bool_]]
-#: Histograms wider than this get no more budget than this: single counts drown in noise anyway.
-WIDE_CELLS = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarginalSettings:
-    """How the backend works; the defaults were measured on tables of 20 to 40 thousand rows.
-
-    A bin should hold `least_deviations` standard deviations of a pair's noise if 30 pairs share the budget, and
-    `least_fraction` of the rows.
-    """
-
-    shares: BudgetShares = field(default_factory=BudgetShares)
-    effort: Effort = field(default_factory=Effort)
-    least_deviations: float = 2.0
-    least_fraction: float = 0.0005
-    parts: int = 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hints:
-    """What constraints say for free, by names of attributes.
-
-    functional: pairs (X, Y) of a hard functional dependency X -> Y. together: attributes to measure together.
-    allowed: combinations that unary constraints allow, for the attributes they speak of.
-    """
-
-    functional: tuple[tuple[str, str], ...] = ()
-    together: tuple[tuple[str, ...], ...] = ()
-    allowed: Mapping[tuple[str, ...], Allowed] = field(default_factory=dict)
+from kamino.model.marginal.planning import (
+    HISTOGRAMS,
+    LINKS,
+    Hints,
+    MarginalPlan,
+    MarginalSettings,
+    forced_pairs,
+    plan_marginal,
+    round_name,
+)
+from kamino.model.marginal.rounds import RoundPlan, fit_rounds
+from kamino.model.protocol import Cells, CodeMap, FloatArray, Measurer, ModelAttribute
+from kamino.privacy.schedule import PlannedRelease
 
 
 def fit_marginal(
@@ -69,84 +43,79 @@ def fit_marginal(
     hints: Hints | None = None,
     settings: MarginalSettings | None = None,
 ) -> MarginalModel:
-    """Fit the model with releases that together cost what one release with `noise_multiplier` costs.
+    """Plan a fit and carry it out; see `plan_marginal` and `fit_planned`."""
+    plan = plan_marginal(
+        attributes, noise_multiplier=noise_multiplier, sequence=sequence, hints=hints, settings=settings
+    )
+    return fit_planned(measurer, plan)
 
-    Without a sequence one that suits the model is chosen. A multiplier of 0 fits the exact counts, without privacy.
+
+def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
+    """Fit the model with the releases of a plan.
 
     Guarantees:
         The result depends on private rows only through `measurer`.  [test_fit_depends_on_releases_only]
         The releases cost the budget and no more.  [test_fit_spends_exactly_the_budget]
+        Every release is one of the plan's.  [test_the_ledger_is_what_was_planned]
     """
-    hints, settings = hints or Hints(), settings or MarginalSettings()
-    place = _check(attributes, noise_multiplier, sequence, hints)
-    purse = Purse(noise_multiplier=noise_multiplier)
-    histograms = _measure_histograms(measurer, attributes, purse, settings.shares.histograms)
+    attributes, settings = plan.attributes, plan.settings
+    place = positions(attributes)
+    purse = Purse(noise_multiplier=plan.noise_multiplier)
+    histograms = _measure_histograms(measurer, plan, purse)
     num_rows = estimate_rows(histograms)
-    order = tuple(place[name] for name in sequence) if sequence is not None else None
-    frame = _make_frame(attributes, histograms, num_rows, order, noise_multiplier, hints, settings)
-    functional = [(place[x], place[y]) for x, y in hints.functional]
+    order = tuple(place[name] for name in plan.sequence) if plan.sequence is not None else None
+    frame = _make_frame(plan, histograms, num_rows, order)
+    functional = [(place[x], place[y]) for x, y in plan.hints.functional]
     links = plan_links(
         frame.sizes,
         [a.size for a in attributes],
         functional,
         num_rows=num_rows,
-        noise_multiplier=noise_multiplier,
+        noise_multiplier=plan.noise_multiplier,
         most_share=settings.shares.links,
         sequence=order,
     )
     frame = _without_wide(frame, links)
-    plan = RoundPlan(
-        shares=settings.shares,
+    reserved = sum(link.share for link in links)
+    rounds = RoundPlan(
+        rounds=_rounds(plan, reserved),
         effort=settings.effort,
-        reserved=sum(link.share for link in links),
-        forced=_forced(hints, place),
+        reserved=reserved,
+        forced=forced_pairs(plan.hints, place),
         joined=tuple(link.owners for link in links),
         determined=_known(frame, functional),
     )
-    fit = fit_rounds(frame, _first_measurements(frame, histograms), measurer, purse, plan)
+    fit = fit_rounds(frame, _first_measurements(frame, histograms), measurer, purse, rounds)
     tables = measure_links(frame, fit, links, histograms, measurer, purse)
     return build_network(frame, fit, histograms, tables, purse)
 
 
-def _forced(hints: Hints, place: Mapping[str, int]) -> tuple[Clique, ...]:
-    """Return the pairs that hints ask to measure, as sorted positions."""
-    groups = (*hints.functional, *hints.together)
-    found = {pair for group in groups for pair in combinations(sorted({place[n] for n in group}), 2)}
-    return tuple(sorted(found))
+def _rounds(plan: MarginalPlan, reserved: float) -> tuple[tuple[PlannedRelease, PlannedRelease], ...]:
+    """Return the planned releases of each round, now that it is known what links take off them."""
+    shares = plan.settings.shares
+    schedule = plan.schedule.taking(LINKS, reserved, out_of=1.0 - shares.histograms)
+    found = []
+    for i in range(len(shares.rounds)) if len(plan.attributes) > 1 else ():
+        scores, marginals = schedule.part(round_name(i))
+        found.append((scores, marginals))
+    return tuple(found)
 
 
-def _check(
-    attributes: Sequence[ModelAttribute], noise_multiplier: float, sequence: Sequence[str] | None, hints: Hints
-) -> dict[str, int]:
-    place = positions(attributes)
-    if not attributes or len(place) != len(attributes):
-        raise ModelError("a model needs at least one attribute, and no name twice.")
-    if not 0 <= noise_multiplier < np.inf:
-        raise ModelError(f"the noise multiplier is {noise_multiplier}; it must be finite and not negative.")
-    if sequence is not None and sorted(sequence) != sorted(place):
-        raise ModelError("the sequence must name every attribute once.")
-    named = {n for group in (*hints.functional, *hints.together, *hints.allowed) for n in group}
-    if not named <= set(place):
-        raise ModelError(f"a hint names unknown attributes: {', '.join(sorted(named - set(place)))}.")
-    return place
-
-
-def _measure_histograms(
-    measurer: Measurer, attributes: Sequence[ModelAttribute], purse: Purse, share: float
-) -> list[Histogram]:
+def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) -> list[Histogram]:
     """Measure all fine histograms."""
-    parts = weigh([min(a.size, WIDE_CELLS) for a in attributes])
 
-    def one(attribute: ModelAttribute, part: float) -> Histogram:
-        def count(code_map: CodeMap, fraction: float) -> tuple[FloatArray, float]:
-            multiplier = purse.take(attribute.name, share * part * fraction)
+    def one(attribute: ModelAttribute) -> Histogram:
+        planned = [each for each in plan.schedule.part(HISTOGRAMS) if each.attributes == (attribute.name,)]
+
+        def count(code_map: CodeMap, level: int) -> tuple[FloatArray, float]:
+            multiplier = purse.take(attribute.name, planned[min(level, 1)].share)
             binning = {attribute.name: code_map}
             counts = measurer.marginal((attribute.name,), binning, noise_multiplier=multiplier)
             return np.asarray(counts, dtype=float), multiplier
 
         return measure_histogram(attribute, count)
 
-    return [one(attribute, float(part)) for attribute, part in zip(attributes, parts, strict=True)]
+    return [one(attribute) for attribute in plan.attributes]
 
 
 def estimate_rows(histograms: Sequence[Histogram]) -> float:
@@ -157,23 +126,18 @@ def estimate_rows(histograms: Sequence[Histogram]) -> float:
 
 
 def _make_frame(
-    attributes: Sequence[ModelAttribute],
-    histograms: Sequence[Histogram],
-    num_rows: float,
-    order: tuple[int, ...] | None,
-    noise_multiplier: float,
-    hints: Hints,
-    settings: MarginalSettings,
+    plan: MarginalPlan, histograms: Sequence[Histogram], num_rows: float, order: tuple[int, ...] | None
 ) -> Frame:
     """Choose the bins."""
-    typical = noise_multiplier * np.sqrt(30.0)
+    settings, attributes = plan.settings, plan.attributes
+    typical = plan.noise_multiplier * np.sqrt(30.0)
     limits = BinLimits(
         least_rows=max(settings.least_deviations * typical, settings.least_fraction * num_rows),
         parts=settings.parts,
     )
     cells = tuple(choose_bins(a, h, limits) for a, h in zip(attributes, histograms, strict=True))
-    cells, allowed = apply_masks(attributes, cells, hints.allowed)
-    return Frame(attributes=tuple(attributes), cells=cells, num_rows=num_rows, sequence=order, allowed=allowed)
+    cells, allowed = apply_masks(attributes, cells, plan.hints.allowed)
+    return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, allowed=allowed)
 
 
 def _without_wide(frame: Frame, links: Sequence[Link]) -> Frame:

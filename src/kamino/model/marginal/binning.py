@@ -19,6 +19,14 @@ class BinLimits:
     most_bins: int = 512
 
 
+def most_bins(attribute: ModelAttribute, limits: BinLimits) -> int:
+    """Return how many bins `choose_bins` makes at most, whatever the counts.
+
+    An ordered domain is cut at `parts - 1` places and on both sides of fewer than `parts` spikes; null is a bin.
+    """
+    return min(attribute.size, 3 * limits.parts if attribute.ordered else limits.most_bins + 1)
+
+
 def choose_bins(attribute: ModelAttribute, histogram: Histogram, limits: BinLimits) -> Cells:
     """Merge the runs of a histogram into bins, and keep how the codes are spread inside each."""
     merge = _merge_neighbours if attribute.ordered else _merge_rare

@@ -5,13 +5,11 @@ A release with noise multiplier z costs 1 / z^2; a whole run costs the sum, so p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kamino.errors import ModelError
-from kamino.model.protocol import FloatArray
 
 #: The budget is used up to this factor, so that rounding in a long sum of costs cannot carry it over the limit.
 KEPT_BACK = 1 - 1e-6
@@ -49,6 +47,11 @@ class BudgetShares:
         return "\n".join(lines)
 
 
+def multiplier_of_share(noise_multiplier: float, share: float) -> float:
+    """Return the noise multiplier of a release that costs `share` of what one with `noise_multiplier` costs."""
+    return noise_multiplier / float(np.sqrt(share * KEPT_BACK))
+
+
 @dataclass(kw_only=True)
 class Purse:
     """What is left of the budget: hands out noise multipliers and writes down what each was for."""
@@ -67,19 +70,9 @@ class Purse:
             raise ModelError(f"{purpose} asks for {share:.3f} of the budget, and {self.left:.3f} is left.")
         self.spent += share
         self.entries.append((purpose, float(share)))
-        return self.noise_multiplier / float(np.sqrt(share * KEPT_BACK))
+        return multiplier_of_share(self.noise_multiplier, share)
 
     @property
     def left(self) -> float:
         """The share that nothing has used yet."""
         return max(1.0 - self.spent, 0.0)
-
-
-def weigh(cells: Sequence[int] | FloatArray) -> FloatArray:
-    """Return how a budget is split over marginals with these numbers of cells, as fractions of 1.
-
-    Errors sum to `sum_i cells_i * sigma_i` under `sum_i sigma_i^-2` fixed: least for shares ~ cells ** (2/3).
-    """
-    weight = np.asarray(cells, dtype=float) ** (2 / 3)
-    result: FloatArray = weight / max(float(weight.sum()), 1e-300)
-    return result

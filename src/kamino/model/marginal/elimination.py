@@ -27,11 +27,11 @@ def sum_product(factors: Sequence[Factor], wanted: Sequence[int]) -> FloatArray:
         mine = [f for f in live if a in f[0]]
         rest = [f for f in live if a not in f[0]]
         axes = tuple(sorted({b for f in mine for b in f[0]} - {a}))
-        live = [*rest, (axes, _multiply(mine, axes))]
-    return _multiply(live, tuple(wanted))
+        live = [*rest, (axes, multiply(mine, axes))]
+    return multiply(live, tuple(wanted))
 
 
-def _multiply(factors: Sequence[Factor], out: tuple[int, ...]) -> FloatArray:
+def multiply(factors: Sequence[Factor], out: tuple[int, ...]) -> FloatArray:
     """Multiply factors and sum to the attributes `out`, in that order."""
     names = {a: i for i, a in enumerate(sorted({a for axes, _ in factors for a in axes}))}
     operands: list[object] = []

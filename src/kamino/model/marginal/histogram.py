@@ -25,8 +25,13 @@ WIDEST = 1 << 18
 HEAVY_CELLS = 16
 CUT = 64
 
-#: Asks for noisy counts through a code map, with this share of the attribute's budget; says the noise it came with.
-Count = Callable[[CodeMap, float], tuple[FloatArray, float]]
+#: The first level's share of an attribute's budget, where others follow.
+FIRST_SHARE = 0.6
+
+#: The level, in a sense, at which the digits of a phase are counted: after all others.
+PHASES = -1
+#: Asks for noisy counts through a code map, at a level (0 is the first); says the noise they came with.
+Count = Callable[[CodeMap, int], tuple[FloatArray, float]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,6 +65,18 @@ def levels(attribute: ModelAttribute) -> int:
     while width > 1:
         width, count = -(-width // CUT), count + 1
     return count
+
+
+def level_shares(attribute: ModelAttribute) -> tuple[float, ...]:
+    """Return the share of an attribute's budget that each level of its histogram has; phases have the rest."""
+    finer = levels(attribute) - 1
+    kept = 1.0 if measured_phase(attribute) is None else 1.0 - PHASE_SHARE
+    return (kept * FIRST_SHARE, *(kept * (1 - FIRST_SHARE) / finer for _ in range(finer))) if finer else (1.0,)
+
+
+def most_finer_cells(attribute: ModelAttribute) -> int:
+    """Return how many cells a level after the first has at most: those of heavy cells, and one for the rest."""
+    return min(HEAVY_CELLS * CUT, attribute.size) + 1
 
 
 def first_cells(attribute: ModelAttribute) -> IntArray:
@@ -98,19 +115,20 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     """
     depth = levels(attribute)
     phase = measured_phase(attribute)
-    kept = 1.0 if phase is None else 1.0 - PHASE_SHARE
     starts = first_cells(attribute)
     runs = np.arange(len(starts), dtype=np.int64)
     code_map = CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs)
-    first = count(code_map, kept if depth == 1 else 0.6 * kept)
+    first = count(code_map, 0)
     found = _settle_first(attribute, starts, first, None)
     cuts = []
-    for _ in range(1, depth):
-        cut = _measure_cut(found, count, 0.4 * kept / (depth - 1))
+    for level in range(1, depth):
+        cut = _measure_cut(found, count, level)
         if cut is not None:
             cuts.append(cut)
             found = _settle_cut(found, cut)
-    weights = None if phase is None else measure_phase(phase, _runs(attribute, found), count)
+    if phase is None:
+        return found
+    weights = measure_phase(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
     if weights is None:
         return found
     found = _settle_first(attribute, starts, first, weights)
@@ -170,7 +188,7 @@ class _Cut:
     sigma: float
 
 
-def _measure_cut(coarse: Histogram, count: Count, share: float) -> _Cut | None:
+def _measure_cut(coarse: Histogram, count: Count, level: int) -> _Cut | None:
     """Cut the heavy cells of a histogram into smaller ones and count those; None if no cell is heavy."""
     width = coarse.width
     total = coarse.counts.sum()
@@ -183,7 +201,7 @@ def _measure_cut(coarse: Histogram, count: Count, share: float) -> _Cut | None:
     inside = np.isin(np.searchsorted(coarse.starts, starts, side="right") - 1, heavy)
     # Bin 0 takes everything outside the heavy cells: a row moves one cell of the release, wherever it is.
     labels = np.where(inside, np.cumsum(inside), 0)
-    answer, sigma = count(CodeMap(size=coarse.size, bins=int(labels.max()) + 1, starts=starts, labels=labels), share)
+    answer, sigma = count(CodeMap(size=coarse.size, bins=int(labels.max()) + 1, starts=starts, labels=labels), level)
     return _Cut(heavy=heavy, starts=starts, inside=inside, noisy=answer[labels], sigma=sigma)
 
 

@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from kamino.model.marginal.factor import FloatArray, drop_axes, spread_shape
 from kamino.model.marginal.junction import Clique, JunctionTree
@@ -139,6 +138,8 @@ def infer(
         Equals minimising over the whole joint table.  [test_inference_matches_brute_force]
         Cells that `zeros` marks with 0 have no mass.  [test_structural_zeros_have_no_mass]
     """
+    from scipy.optimize import minimize  # slow to import: only when a model is fitted
+
     merged = combine(measurements)
     dual = _Dual(tree, merged, zeros or {}, num_rows=num_rows, tau=tau)
     first = [(start or {}).get(m.attributes, np.zeros(m.counts.size)) for m in merged]

@@ -38,6 +38,11 @@ class Link:
     share: float
 
 
+def can_link(wide: int, small: int) -> bool:
+    """Whether the sizes of two domains, of a dependency wide -> small, allow a link at all."""
+    return wide >= WIDE and small < wide
+
+
 def plan_links(
     frame_sizes: Sequence[int],
     sizes: Sequence[int],
@@ -59,7 +64,7 @@ def plan_links(
         late = sequence is None or place[wide] > place[small]
         fits = sizes[wide] * frame_sizes[small] <= MOST_LINK_CELLS and frame_sizes[small] > 1
         clear = num_rows / sizes[wide] >= CLEAR * noise_multiplier / math.sqrt(most_share)
-        if sizes[wide] >= WIDE and sizes[small] < sizes[wide] and late and fits and clear:
+        if can_link(sizes[wide], sizes[small]) and late and fits and clear:
             owners.setdefault(wide, []).append(small)
     # A wide attribute leaves the model, so it cannot own another one.
     kept = {w: tuple(sorted(o for o in found if o not in owners)) for w, found in owners.items()}

@@ -129,6 +129,12 @@ class MarginalModel:
             columns[name] = draw_codes(bins[name], node.cells, rng)
         return columns
 
+    def given(self, allowed: Mapping[str, IntArray]) -> MarginalModel | None:
+        """Return the model of rows whose named attributes have one of these codes; None if that is too large."""
+        from kamino.model.marginal.conditioning import condition
+
+        return condition(self, allowed)
+
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return a JSON-able description and the arrays that it names."""
         arrays: dict[str, np.ndarray] = {}

@@ -56,7 +56,7 @@ class Runs:
 
 
 def measure_phase(
-    phase: Phase, runs: Runs, count: Callable[[CodeMap, float], tuple[FloatArray, float]]
+    phase: Phase, runs: Runs, count: Callable[[CodeMap], tuple[FloatArray, float]]
 ) -> PhaseWeights | None:
     """Measure each digit of a phase and return the weights; None if noise explains them all.
 
@@ -68,7 +68,7 @@ def measure_phase(
     believed = False
     for factor in range(len(phase.factors)):
         digit = phase.digit(factor)
-        noisy, sigma = count(CycleMap.of(digit), PHASE_SHARE / len(phase.factors))
+        noisy, sigma = count(CycleMap.of(digit))
         part = estimate_weights(digit, runs, noisy, sigma)
         believed |= part is not None
         parts.append(np.full(digit.count, 1.0 / digit.count) if part is None else part)

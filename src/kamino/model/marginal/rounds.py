@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from kamino.model.marginal.budget import BudgetShares, Purse, weigh
+from kamino.model.marginal.budget import Purse
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.inference import Fit, Measurement, infer
 from kamino.model.marginal.junction import Clique, build_tree
 from kamino.model.marginal.propagation import pair_marginals
 from kamino.model.marginal.selection import Limits, Scored, select
 from kamino.model.protocol import FloatArray, Measurer
+from kamino.privacy.schedule import PlannedRelease, Rule, divide_by_cells
 
 #: Marginals chosen in a round, at most, for each attribute of the table; the last entry holds for later rounds.
 MARGINALS_PER_ATTRIBUTE = (1.0, 1.4, 1.4, 4.0)
@@ -21,6 +22,12 @@ MARGINALS_PER_ATTRIBUTE = (1.0, 1.4, 1.4, 4.0)
 DETERMINED = 0.93
 #: ... and guessing without the other is right for less than this.
 GUESSED = 0.90
+
+
+def most_marginals(index: int, num_attributes: int) -> int:
+    """Return how many marginals round `index` chooses at most, besides those that it is told to measure."""
+    per_attribute = MARGINALS_PER_ATTRIBUTE[min(index, len(MARGINALS_PER_ATTRIBUTE) - 1)]
+    return math.ceil(per_attribute * num_attributes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,16 +44,21 @@ class Effort:
     final_iterations: int = 300
     tau: float = 150.0
 
+    def limit(self, noise: float, index: int, rounds: int) -> int:
+        """The most cells of the model after round `index`."""
+        return (self.most_cells if noise > 0 else self.exact_cells) * (index + 1) // rounds
+
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPlan:
     """What the rounds are to do.
 
-    `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any
-    case, `joined` attributes that must share a clique, `determined` what is known to be a function of what.
+    `rounds` are the planned releases of each: distances, then marginals. `reserved` is the share of the budget kept for
+    later, `forced` are pairs that the first round measures in any case, `joined` attributes that must share a clique,
+    `determined` what is known to be a function of what.
     """
 
-    shares: BudgetShares
+    rounds: tuple[tuple[PlannedRelease, PlannedRelease], ...]
     effort: Effort
     reserved: float = 0.0
     forced: tuple[Clique, ...] = ()
@@ -61,21 +73,20 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     cliques += [*frame.allowed, *plan.joined]
     fit = _infer(frame, cliques, measured, None, plan.effort, plan.effort.iterations)
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
-    shrunk = 1.0 - plan.reserved / (1.0 - plan.shares.histograms)
-    last = len(plan.shares.rounds) - 1
-    for i in range(last + 1) if pairs else ():
+    for i, (scores, marginals) in enumerate(plan.rounds) if pairs else ():
         answers = pair_answers(fit, frame.num_rows)
-        scored = _score(frame, measurer, purse, pairs, answers, plan.shares.scores[i] * shrunk)
+        scored = _score(frame, measurer, purse, pairs, answers, scores.share)
         known = {**find_determined(answers, cliques, frame.num_rows), **plan.determined}
         useful = [s for s in scored if not _is_implied(s.attributes, known)]
-        share = purse.left - plan.reserved if i == last else plan.shares.rounds[i] * shrunk
+        last = marginals.rule is Rule.REST
+        share = purse.left - plan.reserved if last else marginals.share
         chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
-        parts = weigh([s.answer.size for s in chosen])
+        parts = divide_by_cells([s.answer.size for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part)))
             if s.attributes not in cliques:
                 cliques.append(s.attributes)
-        polish = i == last and purse.noise_multiplier > 0
+        polish = last and purse.noise_multiplier > 0
         steps = plan.effort.final_iterations if polish else plan.effort.iterations
         fit = _infer(frame, cliques, measured, fit, plan.effort, steps)
     return _spend_rest(frame, measurer, purse, plan, cliques, measured, fit)
@@ -85,9 +96,6 @@ def _choose(
     frame: Frame, scored: Sequence[Scored], cliques: Sequence[Clique], sigma: float, index: int, plan: RoundPlan
 ) -> list[Scored]:
     """Choose what round `index` measures."""
-    effort = plan.effort
-    most_cells = effort.most_cells if sigma > 0 else effort.exact_cells
-    per_attribute = MARGINALS_PER_ATTRIBUTE[min(index, len(MARGINALS_PER_ATTRIBUTE) - 1)]
     return select(
         scored,
         sizes=frame.sizes,
@@ -95,8 +103,8 @@ def _choose(
         sequence=frame.sequence,
         sigma=sigma,
         limits=Limits(
-            marginals=math.ceil(per_attribute * len(frame.sizes)),
-            cells=most_cells * (index + 1) // len(plan.shares.rounds),
+            marginals=most_marginals(index, len(frame.sizes)),
+            cells=plan.effort.limit(sigma, index, len(plan.rounds)),
         ),
         forced=[s for s in scored if s.attributes in plan.forced] if index == 0 else (),
     )
@@ -115,7 +123,7 @@ def _spend_rest(
     rest = purse.left - plan.reserved
     if rest < 1e-6:
         return fit
-    for a, part in enumerate(weigh(frame.sizes)):
+    for a, part in enumerate(divide_by_cells(frame.sizes)):
         measured.append(frame.measure(measurer, purse, (a,), rest * float(part)))
     return _infer(frame, cliques, measured, fit, plan.effort, plan.effort.final_iterations)
 

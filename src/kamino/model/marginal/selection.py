@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kamino.model.marginal.budget import weigh
 from kamino.model.marginal.junction import Clique, build_tree
 from kamino.model.protocol import FloatArray
+from kamino.privacy.schedule import divide_by_cells
 
 #: The mean of |noise| is this times its standard deviation.
 MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
@@ -52,7 +52,7 @@ def _total_gain(scored: Sequence[Scored], sigma: float) -> float:
     """Return the gain of measuring a set that shares the budget of one release with noise `sigma`."""
     if not scored:
         return 0.0
-    shares = weigh([s.answer.size for s in scored])
+    shares = divide_by_cells([s.answer.size for s in scored])
     return sum(max(s.gain(sigma / np.sqrt(share)), 0.0) for s, share in zip(scored, shares, strict=True))
 
 

@@ -24,6 +24,8 @@ from kamino.model.neural.units import Kind, Unit, UnitLimits, plan_units
 from kamino.model.protocol import ModelAttribute
 from kamino.privacy import Budget, Entry, Events, GaussianEvent, Ledger, Neighbours, epsilon
 from kamino.privacy.ledger import Sealed
+from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
+from kamino.privacy.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,14 @@ class NeuralPlan:
         return {"units": units, "parameters": self.parameters.to_json(), "epsilon": found}
 
 
+def charge_rows(ledger: Ledger, settings: NeuralSettings) -> None:
+    """Charge and seal the noisy number of rows that a fit is planned from, as the fit does."""
+    if settings.num_rows is None and ledger.budget.is_private:
+        count = GaussianEvent(noise_multiplier=settings.count_noise, replace_multiplier=settings.count_noise)
+        ledger.charge(Entry(kind="counts", what="number of rows", attributes=(), events=((count, 1),)))
+    ledger.seal()
+
+
 def describe_plan(
     attributes: Sequence[ModelAttribute],
     budget: Budget,
@@ -115,10 +125,7 @@ def describe_plan(
     """
     settings = settings or NeuralSettings()
     ledger = Ledger(budget)
-    if settings.num_rows is None and budget.is_private:
-        count = GaussianEvent(noise_multiplier=settings.count_noise, replace_multiplier=settings.count_noise)
-        ledger.charge(Entry(kind="counts", what="number of rows", attributes=(), events=((count, 1),)))
-        ledger.seal()
+    charge_rows(ledger, settings)
     return plan_fit(
         attributes,
         ledger,
@@ -128,6 +135,71 @@ def describe_plan(
         reserved=reserved,
         learn=learn_weights,
     )
+
+
+def planned_releases(
+    steps: Sequence[Step], parameters: Parameters | None, settings: NeuralSettings, *, private: bool
+) -> Schedule:
+    """Return the releases of a fit in their order: rows, histograms, then one training for each network.
+
+    Without `parameters`, which follow from the noisy number of rows, their noise is not known yet.
+
+    Guarantees:
+        A fit makes these releases and no others.  [test_the_ledger_of_a_neural_run_is_what_was_planned]
+    """
+    found = [] if settings.num_rows is not None else [_planned_rows(settings, private=private)]
+    rule = Rule.SEARCHED if parameters is None else Rule.EACH
+    for step in steps:
+        if step.counted:
+            found.append(
+                PlannedRelease(
+                    part="histograms",
+                    kind="counts",
+                    what="histogram of a unit",
+                    attributes=step.unit.names,
+                    rule=rule,
+                    noise_multiplier=parameters.histogram_noise if parameters and private else _none(parameters),
+                    most_cells=_num_cells(step.unit, settings.num_cells),
+                )
+            )
+    for step in steps:
+        if step.context:
+            context = (name for i in step.context for name in steps[i].unit.names)
+            found.append(
+                PlannedRelease(
+                    part="networks",
+                    kind="gradients",
+                    what=f"gradients of the sub-model of {step.unit.name}",
+                    attributes=(*context, *step.unit.names),
+                    rule=rule,
+                    noise_multiplier=parameters.gradient_noise if parameters and private else _none(parameters),
+                    sampling_rate=parameters.sampling_rate if parameters else None,
+                )
+            )
+    return Schedule(releases=tuple(found))
+
+
+def _none(parameters: Parameters | None) -> float | None:
+    """The noise multiplier of a release without noise; not known before the parameters are."""
+    return None if parameters is None else 0.0
+
+
+def _planned_rows(settings: NeuralSettings, *, private: bool) -> PlannedRelease:
+    return PlannedRelease(
+        part="rows",
+        kind="counts",
+        what="number of rows",
+        attributes=(),
+        noise_multiplier=settings.count_noise if private else 0.0,
+        most_cells=1,
+        sensitivity=Sensitivity(add_remove=1.0, replace=1.0),
+    )
+
+
+def _num_cells(unit: Unit, num_cells: int) -> int:
+    from kamino.model.neural.histogram import numeric_cells
+
+    return numeric_cells(unit, num_cells).map.bins if unit.kind is Kind.NUMERIC else unit.size
 
 
 def plan_fit(

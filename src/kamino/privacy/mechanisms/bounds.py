@@ -65,6 +65,11 @@ def coarse_edges(*, integer: bool) -> NDArray[np.float64]:
     return np.concatenate([-powers[::-1], [0.0], powers]).astype(np.float64)
 
 
+def most_bins(*, integer: bool) -> tuple[int, int]:
+    """Return how many bins the first and the second histogram have at most."""
+    return len(coarse_edges(integer=integer)) - 1, _FINE_BINS
+
+
 def _reach_zero(bounds: NoisyBounds, *, integer: bool) -> NoisyBounds:
     """Take zero in where it is nearer than one fine bin: log bins near zero are narrow, and hold few rows."""
     if 0 < bounds.lower <= bounds.upper / _FINE_BINS:

@@ -75,7 +75,7 @@ def release_categories(
         what="set of categories",
         attributes=(attribute,),
         events=noise if set_aside else (*noise, *rare),
-        from_aside=delta if set_aside else 0.0,
+        from_aside=delta if set_aside and deviation else 0.0,
         sigma=scale,
         sensitivity=unit.under(gate.budget.neighbours),
         parameters=(("delta", delta), ("threshold", threshold)),

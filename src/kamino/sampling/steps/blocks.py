@@ -12,15 +12,18 @@ has: draws stand for p, so the penalty alone decides among them, and the law tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison
-from kamino.model.protocol import FloatArray, IntArray
-from kamino.sampling.drawing import draw_one_each, normalised, spread_points
-from kamino.sampling.partners import Partners, count_all, make_partners
+from kamino.sampling.codes.stratified import draw_one_each, normalised, spread_points
+from kamino.sampling.partners import DEAD, Block, Partners, make_partners
+from kamino.sampling.partners.violation_rates import rate_among
 from kamino.sampling.steps.free import breaks_checks, draw_free
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.steps.task import Task
 
 _BLOCKS = 64
 # Draws from the model are counted by kernels, which take time for all rows in each block: fewer blocks.
@@ -68,7 +71,8 @@ class _Drawing:
         listed = np.sort(self._choices.starts) if few else None
         self._listed = listed
         self._partners: dict[DenialConstraint, Partners] = {
-            c: make_partners(c, task.judge, task.step.attribute, task.columns, listed) for c in self._price
+            c: make_partners(c, task.judge, task.step.attribute, task.columns, task.num_rows, listed)
+            for c in self._price
         }
         self._first = True
         self.codes: IntArray = np.full(task.num_rows, DEAD, dtype=np.int64)
@@ -77,7 +81,10 @@ class _Drawing:
 
     def rates(self) -> dict[DenialConstraint, float]:
         """The violation rate of each constraint so far."""
-        return count_all(self._partners, self.codes)
+        return self._rates(self._price)
+
+    def _rates(self, constraints: Iterable[DenialConstraint]) -> dict[DenialConstraint, float]:
+        return {c: rate_among(self._partners[c], self.codes, c.is_unary) for c in constraints}
 
     def sweep(self) -> None:
         """Draw every row once, in random blocks."""
@@ -90,7 +97,7 @@ class _Drawing:
     def steer(self) -> bool:
         """Move prices towards the rates asked for; False if all are near: which way a group of rows falls is chance."""
         targets = {c: rate for c, rate in self._task.targets.items() if c in self._price and rate > 0}
-        rates = count_all({c: self._partners[c] for c in targets}, self.codes)
+        rates = self._rates(targets)
         off = {c: max(rates[c], 1e-12) / target for c, target in targets.items()}
         for constraint, ratio in off.items():
             self._price[constraint] *= min(max(ratio**_GAIN, 1 / _MOST_STEP), _MOST_STEP)
@@ -99,10 +106,12 @@ class _Drawing:
     def _draw(self, rows: IntArray) -> None:
         candidates, weight = self._candidates(rows)
         seen = max(1, int((self.codes >= 0).sum())) if self._first else self._task.num_rows
+        outside, inside = self.codes.copy(), self.codes[rows]
+        outside[rows] = DEAD
+        block = Block(rows=rows, candidates=candidates, listed=False, outside=outside, inside=inside)
         for constraint, partners in self._partners.items():
             scale = 1.0 if constraint.is_unary else self._task.num_rows / seen
-            found = partners.count(rows, np.maximum(candidates, 0), self.codes)
-            weight = weight - self._price[constraint] * scale * found
+            weight = weight - self._price[constraint] * scale * partners.of_block(block)
         place = self._spread(rows, weight) if self._listed is not None else draw_one_each(weight, self._task.rng)
         chosen = candidates[np.arange(len(rows)), np.maximum(place, 0)]
         kept = np.where(self.codes[rows] >= 0, self.codes[rows], self._fallback[rows])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.protocol import IntArray
-from kamino.sampling.comparing import Mask
-from kamino.sampling.row_search import tried_codes
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.arrays import IntArray
+from kamino.sampling.codes.comparing import Mask
+from kamino.sampling.feasible.row_search import tried_codes
+from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.task import Task
 
 _ROUNDS = 30
 _PIECE = 20_000

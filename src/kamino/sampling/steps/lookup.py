@@ -22,13 +22,14 @@ from functools import partial
 
 import numpy as np
 
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints.analysis.classify import dependency_of
-from kamino.model.protocol import FloatArray, IntArray
-from kamino.sampling.choices import Choices
-from kamino.sampling.comparing import Mask
-from kamino.sampling.drawing import draw_one_each, draw_places, normalised
-from kamino.sampling.grouping import count_matrix, join_groups
-from kamino.sampling.steps.task import DEAD, Task
+from kamino.sampling.codes.choices import Choices
+from kamino.sampling.codes.comparing import Mask
+from kamino.sampling.codes.grouping import count_matrix, join_groups
+from kamino.sampling.codes.stratified import draw_one_each, draw_places, normalised
+from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.task import Task
 from kamino.schema.joint_codes import flatten_codes
 
 _PIECE = 1 << 23

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
+from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
-from kamino.model.protocol import IntArray
-from kamino.sampling.choices import Choices
-from kamino.sampling.comparing import Columns, Judge, Mask
-from kamino.sampling.grouping import join_keys
-from kamino.sampling.plan import Step
-from kamino.sampling.references import ReferenceMap
-
-# The code of a row for which no value was found.
-DEAD = -1
-# Told the attribute, the number of sweeps done, and the violation rates then.
-OnSweep: TypeAlias = Callable[[str, int, Mapping[DenialConstraint, float]], None]
+from kamino.sampling.codes.choices import Choices
+from kamino.sampling.codes.comparing import Columns, Judge, Mask
+from kamino.sampling.codes.grouping import join_keys
+from kamino.sampling.draw_options import OnSweep
+from kamino.sampling.partners.block import DEAD
+from kamino.sampling.plan.reference_maps import ReferenceMap
+from kamino.sampling.plan.sampling_plan import Step
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

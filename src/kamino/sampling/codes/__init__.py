@@ -1,0 +1,1 @@
+"""Codes of values: compared, weighed, grouped, drawn and counted."""

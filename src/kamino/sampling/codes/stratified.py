@@ -1,0 +1,97 @@
+"""Stratified sampling: many rows together follow their distributions more closely than independent draws would.
+
+Rows of one context take evenly spread points of [0, 1), with a shift that is random for each context: each value's
+count is within one row of what is expected, and a single row still follows its own distribution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kamino.arrays import FloatArray, IntArray
+
+# Tables of weights are turned into probabilities in pieces of about this many numbers.
+_PIECE = 1 << 23
+
+
+def spread_points(groups: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Return one point in [0, 1) for each row, evenly spread within each group in random order.
+
+    Guarantees:
+        Any interval holds within two points of its share of a group.  [test_points_are_spread]
+    """
+    num_rows = len(groups)
+    shuffled = rng.permutation(num_rows)
+    order = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    sizes = np.bincount(groups, minlength=1) if num_rows else np.zeros(1, np.int64)
+    begin = np.cumsum(sizes) - sizes
+    sorted_groups = groups[order]
+    place = np.arange(num_rows) - begin[sorted_groups]
+    points = np.empty(num_rows)
+    shift = rng.random(len(sizes))
+    points[order] = (place + shift[sorted_groups]) / np.maximum(sizes, 1)[sorted_groups]
+    return np.minimum(points, np.nextafter(1.0, 0.0))
+
+
+def draw_places(
+    context: IntArray,
+    log_weight: FloatArray,
+    rng: np.random.Generator,
+    *,
+    independent: bool = False,
+    among: IntArray | None = None,
+) -> IntArray:
+    """Draw a column of `log_weight` for each row, from the line its context names; -1 where that has no weight.
+
+    With `independent`, rows are drawn one without regard to another. Points are spread within each context, or within
+    the groups `among`: for contexts of few rows that are much alike.
+    """
+    result = np.empty(len(context), dtype=np.int64)
+    points = rng.random(len(context)) if independent else spread_points(context if among is None else among, rng)
+    lines = max(1, _PIECE // max(1, log_weight.shape[1]))
+    if len(log_weight) <= lines:
+        result[:] = _draw_piece(context, log_weight, points)
+        return result
+    order = np.argsort(context, kind="stable")
+    for start in range(0, len(log_weight), lines):
+        low, high = np.searchsorted(context, [start, start + lines], sorter=order)
+        rows = order[low:high]
+        if len(rows):
+            result[rows] = _draw_piece(context[rows] - start, log_weight[start : start + lines], points[rows])
+    return result
+
+
+def _draw_piece(context: IntArray, log_weight: FloatArray, points: FloatArray) -> IntArray:
+    probability = normalised(log_weight)
+    cumulative = np.cumsum(probability, axis=1)
+    width = log_weight.shape[1]
+    # One ascending array for all contexts: context c holds the stretch from 2c to 2c + 1.
+    edges = (cumulative + 2.0 * np.arange(len(log_weight))[:, None]).ravel()
+    total = cumulative[:, -1]
+    found = np.searchsorted(edges, 2.0 * context + points * total[context], side="right") - context * width
+    last = width - 1 - np.argmax(probability[:, ::-1] > 0, axis=1)
+    first = np.argmax(probability > 0, axis=1)
+    found = np.clip(found, first[context], last[context])
+    # Rounding may land on a value without weight; the next one with weight is as near.
+    bad = np.flatnonzero((probability[context, found] <= 0) & (total[context] > 0))
+    for row in bad:
+        line = probability[context[row]]
+        found[row] = int(np.flatnonzero(line[found[row] :] > 0)[0] + found[row])
+    return np.where(total[context] > 0, found, -1)
+
+
+def normalised(log_weight: FloatArray) -> FloatArray:
+    """Return each line's probabilities; a line without any weight is all zero."""
+    top = log_weight.max(axis=1, keepdims=True, initial=-np.inf)
+    weight = np.exp(log_weight - np.where(np.isfinite(top), top, 0.0))
+    total = weight.sum(axis=1, keepdims=True)
+    probability: FloatArray = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+    return probability
+
+
+def draw_one_each(log_weight: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw a column for each line, independently (the Gumbel trick); -1 where the line has no weight."""
+    noise = rng.gumbel(size=log_weight.shape)
+    place = np.argmax(log_weight + noise, axis=1).astype(np.int64)
+    dead = ~np.isfinite(log_weight.max(axis=1, initial=-np.inf))
+    return np.where(dead, -1, place)

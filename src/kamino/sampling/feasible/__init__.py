@@ -1,0 +1,1 @@
+"""Whether any table satisfies the hard constraints, and which rows do."""

@@ -1,0 +1,154 @@
+"""Violations of dependencies and keys, counted by hashing as rows come and go."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from kamino.arrays import FloatArray, IntArray
+from kamino.constraints import DenialConstraint
+from kamino.constraints.counting.conjunction import equal_attributes
+from kamino.sampling.codes.comparing import Columns, Judge
+from kamino.sampling.codes.grouping import join_keys
+from kamino.sampling.partners.block import Block
+from kamino.sampling.partners.kernel import count_block
+from kamino.sampling.plan.shapes import shape_of
+
+# Up to this many numbers, counts are held for every code of every group; above it, for those that occur.
+_DENSE = 20_000_000
+
+
+class Hashed:
+    """A dependency or a key: rows in groups by what must be equal, and in each group how often each code occurs.
+
+    A candidate of a dependency into the column clashes with the rows of its group that have another code. One of a
+    dependency out of the column clashes with the rows that have its code, but another right side; of a key, with all
+    rows that have its code. Null is never equal and never different.
+    """
+
+    def __init__(
+        self, constraint: DenialConstraint, judge: Judge, attribute: str, columns: Columns, num_rows: int
+    ) -> None:
+        self._of_block = partial(count_block, constraint, judge, attribute)
+        self._columns = {name: columns[name] for name in constraint.attributes if name != attribute}
+        dependency = shape_of(constraint)[1]
+        right = dependency.right if dependency is not None else None
+        self._into = right == attribute
+        keys = sorted(equal_attributes(constraint) - {attribute})
+        others = [*keys, right] if right is not None and not self._into else keys
+        self._present = np.ones(num_rows, dtype=np.bool_)
+        for name in others:
+            self._present &= ~judge.is_null(name, columns[name])
+        codec = judge.codec[attribute]
+        self._null = codec.null_code
+        self._group = join_keys([columns[name] for name in keys]) if keys else np.zeros(num_rows, dtype=np.int64)
+        self._counts = _Counts(self._group, codec.size)
+        self._members: dict[int, int] = {}
+        self._same: _Counts | None = None
+        if right is not None and not self._into:
+            self._owner = join_keys([self._group, columns[right]])
+            self._same = _Counts(self._owner, codec.size)
+
+    def of_block(self, block: Block) -> FloatArray:
+        """Count for all rows at once."""
+        return self._of_block(self._columns, block).astype(np.float64)
+
+    def load(self, column: IntArray) -> None:
+        """Start from this column."""
+        there = np.flatnonzero((column >= 0) & self._present & (column != (-1 if self._null is None else self._null)))
+        for row, code in zip(there.tolist(), column[there].tolist(), strict=True):
+            self._settle(row, code, 1)
+
+    def begin(self, block: Block) -> None:
+        """Announce the next block."""
+        self._block = block
+
+    def count(self, place: int) -> IntArray:
+        """Count for one row."""
+        row, codes = int(self._block.rows[place]), self._block.candidates[place]
+        if not self._present[row]:
+            return np.zeros(len(codes), dtype=np.int64)
+        group = int(self._group[row])
+        found = self._counts.of(group, codes, self._block.listed)
+        if self._into:
+            found = self._members.get(group, 0) - found
+        elif self._same is not None:
+            found = found - self._same.of(int(self._owner[row]), codes, self._block.listed)
+        if self._null is not None:
+            found[codes == self._null] = 0
+        return found
+
+    def change(self, place: int, code: int, count: int) -> None:
+        """Settle a row, or take it back."""
+        row = int(self._block.rows[place])
+        if code != self._null and self._present[row]:
+            self._settle(row, code, count)
+
+    def _settle(self, row: int, code: int, count: int) -> None:
+        group = int(self._group[row])
+        self._counts.change(group, code, count)
+        if self._into:
+            self._members[group] = self._members.get(group, 0) + count
+        elif self._same is not None:
+            self._same.change(int(self._owner[row]), code, count)
+
+
+class _OfGroup(Protocol):
+    def change(self, code: int, count: int) -> None: ...
+    def of(self, codes: IntArray, listed: bool) -> IntArray: ...
+
+
+class _Counts:
+    """How often each code occurs in each group."""
+
+    def __init__(self, groups: IntArray, size: int) -> None:
+        num_groups = int(groups.max(initial=-1)) + 1
+        self._size = size if num_groups * size <= _DENSE else None
+        self._groups: dict[int, _OfGroup] = {}
+
+    def change(self, group: int, code: int, count: int) -> None:
+        """Settle a row, or take it back."""
+        found = self._groups.get(group)
+        if found is None:
+            found = self._groups[group] = _Dense(self._size) if self._size is not None else _Sparse()
+        found.change(code, count)
+
+    def of(self, group: int, codes: IntArray, listed: bool) -> IntArray:
+        """Return a new array: the count of each code."""
+        found = self._groups.get(group)
+        return np.zeros(len(codes), dtype=np.int64) if found is None else found.of(codes, listed)
+
+
+class _Dense:
+    def __init__(self, size: int) -> None:
+        self._counts = np.zeros(size, dtype=np.int64)
+
+    def change(self, code: int, count: int) -> None:
+        """Settle a row, or take it back."""
+        self._counts[code] += count
+
+    def of(self, codes: IntArray, listed: bool) -> IntArray:
+        return self._counts.copy() if listed and len(codes) == len(self._counts) else self._counts[codes]
+
+
+class _Sparse:
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def change(self, code: int, count: int) -> None:
+        """Settle a row, or take it back."""
+        left = self._counts.get(code, 0) + count
+        if left:
+            self._counts[code] = left
+        else:
+            del self._counts[code]
+
+    def of(self, codes: IntArray, listed: bool) -> IntArray:
+        if not listed:
+            return np.array([self._counts.get(code, 0) for code in codes.tolist()], dtype=np.int64)
+        found = np.zeros(len(codes), dtype=np.int64)
+        occurring = np.fromiter(self._counts.keys(), dtype=np.int64, count=len(self._counts))
+        found[np.searchsorted(codes, occurring)] = np.fromiter(self._counts.values(), dtype=np.int64)
+        return found

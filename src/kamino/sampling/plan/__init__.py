@@ -1,0 +1,1 @@
+"""The plan: in which order attributes are drawn, and by which step. Reads no table."""

@@ -1,0 +1,206 @@
+"""From schema and constraints to a sampling plan. Reads no table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kamino.constraints import DenialConstraint
+from kamino.constraints.analysis.classify import dependency_of
+from kamino.constraints.tree import Kind
+from kamino.errors import SamplingError
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.feasible.refusal import refuse_unsatisfiable
+from kamino.sampling.plan.deciding import Rules, decide_step
+from kamino.sampling.plan.ordering import order_attributes
+from kamino.sampling.plan.reference_maps import ReferenceMap, read_reference
+from kamino.sampling.plan.sampling_plan import SamplingPlan, StepKind
+from kamino.sampling.plan.shapes import split_implied, without_made_up_keys
+from kamino.schema import Codec
+
+References = Mapping[tuple[tuple[str, ...], str], pa.Table]
+
+
+def build_plan(
+    codec: Codec,
+    constraints: Iterable[DenialConstraint],
+    *,
+    num_rows: int | None = None,
+    references: References | None = None,
+    sequence: Sequence[str] | None = None,
+) -> SamplingPlan:
+    """Choose the order of attributes and the step of each.
+
+    Args:
+        codec: the public domains.
+        constraints: bound to the schema; names it does not have are refused.
+        num_rows: how many rows will be asked for, if known; what no such table can satisfy is refused.
+        references: public maps, by left side and right side of a functional dependency among the constraints.
+        sequence: use this order instead of choosing one.
+
+    Raises:
+        SamplingError: no table satisfies the constraints (a smallest set that clashes is named), or a reference does
+            not fit.
+
+    Guarantees:
+        Depends on its arguments only; no table is read.  [test_plan_reads_no_table]
+        Equal arguments give equal plans.  [test_plans_are_deterministic]
+
+    >>> from kamino.constraints import Constraints
+    >>> from kamino.schema import Boolean, Integer, Schema
+    >>> schema = Schema(attributes={"zip": Integer(min=0, max=999), "coast": Boolean()})
+    >>> plan = build_plan(Codec(schema), Constraints.parse("zip -> coast"))
+    >>> [(step.attribute, step.kind.value) for step in plan.steps]
+    [('coast', 'free'), ('zip', 'ownership')]
+    """
+    return require(codec, constraints, num_rows=num_rows, references=references).arrange(sequence)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Requirements:
+    """What every plan for some constraints must keep, whatever the order of attributes: not impossible, and bound.
+
+    `checked_rows` is how many rows a table may have without being known to be impossible.
+    """
+
+    names: tuple[str, ...]
+    rules: Rules
+    implied: tuple[DenialConstraint, ...]
+    soft: tuple[DenialConstraint, ...]
+    references: Mapping[tuple[tuple[str, ...], str], ReferenceMap]
+    checked_rows: float
+
+    @property
+    def asks_for_an_order(self) -> bool:
+        """Whether a hard constraint on pairs makes one order of attributes better than another."""
+        return bool(self.rules.pairs)
+
+    def arrange(self, sequence: Sequence[str] | None = None) -> SamplingPlan:
+        """Return the plan along `sequence`, or along the order that costs least."""
+        order = tuple(sequence) if sequence is not None else order_attributes(self.names, self.rules)
+        if sorted(order) != sorted(self.names):
+            raise SamplingError("the sequence given must hold each attribute of the schema once, keys left out.")
+        steps = tuple(decide_step(name, frozenset(order[:i]), self.rules)[0] for i, name in enumerate(order))
+        return SamplingPlan(
+            sequence=order,
+            steps=steps,
+            implied=self.implied,
+            soft=self.soft,
+            references=self.references,
+            checked_rows=self.checked_rows,
+        )
+
+    def open_steps(self) -> tuple[OpenStep, ...]:
+        """The steps as far as they are known before the order is: a constraint is kept by the last of its attributes.
+
+        Guarantees:
+            Whatever the order, each step keeps what is said here.  [test_open_steps_are_those_of_every_order]
+        """
+        spoken = (*self.rules.pairs, *self.rules.checks, *self.rules.soft)
+        among: dict[tuple[str, ...], None] = dict.fromkeys((name,) for name in self.names)
+        among |= dict.fromkeys(tuple(n for n in self.names if n in c.attributes) for c in spoken)
+        return tuple(
+            OpenStep(
+                among=names,
+                constraints=tuple(c for c in spoken if set(c.attributes) == set(names)),
+            )
+            for names in among
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenStep:
+    """Constraints on some attributes, kept where the last of these is drawn."""
+
+    among: tuple[str, ...]
+    constraints: tuple[DenialConstraint, ...]
+
+    @property
+    def kind(self) -> str:
+        """How the values are drawn as far as these constraints go."""
+        if not self.constraints:
+            return StepKind.FREE.value
+        return StepKind.MASK.value if all(c.is_hard for c in self.constraints) else StepKind.INDEXED.value
+
+
+def require(
+    codec: Codec,
+    constraints: Iterable[DenialConstraint],
+    *,
+    num_rows: int | None = None,
+    references: References | None = None,
+) -> Requirements:
+    """Check what constraints ask for, before any order is chosen; arguments and errors as in `build_plan`."""
+    hard, weighted, soft = _by_strength(constraints, codec)
+    checked = refuse_unsatisfiable(Judge(codec), hard, 2 if num_rows is None else num_rows)
+    kept, implied = split_implied(hard)
+    maps = _read_references(codec, kept, references or {})
+    rules = Rules(
+        pairs=tuple(c for c in kept if not c.is_unary),
+        checks=tuple(c for c in kept if c.is_unary),
+        soft=(*weighted, *soft),
+        sizes={name: codec[name].num_values for name in codec.attributes},
+        fixed=frozenset((frozenset(left), right) for left, right in maps),
+    )
+    return Requirements(
+        names=tuple(codec.attributes),
+        rules=rules,
+        implied=implied,
+        soft=soft,
+        references=maps,
+        checked_rows=checked,
+    )
+
+
+def plan_for_rows(
+    plan: SamplingPlan, codec: Codec, constraints: Iterable[DenialConstraint], num_rows: int
+) -> SamplingPlan:
+    """Return the plan, made for `constraints`, for a table of `num_rows` rows: the same, if so many are possible.
+
+    Any part of a table that satisfies denial constraints satisfies them, so only more rows than before are checked.
+
+    Raises:
+        SamplingError: no table of so many rows satisfies the constraints.
+    """
+    if num_rows <= plan.checked_rows:
+        return plan
+    hard, _, _ = _by_strength(constraints, codec)
+    return replace(plan, checked_rows=refuse_unsatisfiable(Judge(codec), hard, num_rows))
+
+
+def _by_strength(
+    constraints: Iterable[DenialConstraint], codec: Codec
+) -> tuple[list[DenialConstraint], list[DenialConstraint], tuple[DenialConstraint, ...]]:
+    hard: list[DenialConstraint] = []
+    weighted: list[DenialConstraint] = []
+    soft: list[DenialConstraint] = []
+    for constraint in constraints:
+        for name in constraint.attributes:
+            codec.schema[name]
+        plain = without_made_up_keys(constraint, codec)
+        if plain is None:
+            continue
+        if plain.is_hard:
+            hard.append(plain)
+        elif plain.strength.kind is Kind.WEIGHTED:
+            weighted.append(plain)
+        else:
+            soft.append(plain)
+    return hard, weighted, tuple(soft)
+
+
+def _read_references(
+    codec: Codec, hard: Sequence[DenialConstraint], references: References
+) -> dict[tuple[tuple[str, ...], str], ReferenceMap]:
+    known = {(d.left, d.right) for c in hard if (d := dependency_of(c)) is not None}
+    maps = {}
+    for (left, right), table in references.items():
+        if (frozenset(left), right) not in known:
+            raise SamplingError(
+                f"a reference table was given for {', '.join(left)} -> {right}, which is no hard constraint here; "
+                "add the dependency to the constraints, or leave the table out."
+            )
+        maps[tuple(left), right] = read_reference(codec, tuple(left), right, table)
+    return maps

@@ -1,0 +1,1 @@
+"""Soft constraints: their weights, prices and rates."""

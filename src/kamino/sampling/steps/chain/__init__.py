@@ -1,0 +1,1 @@
+"""Chain: a column that never falls, or never rises, with another."""

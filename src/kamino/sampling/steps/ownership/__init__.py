@@ -1,0 +1,1 @@
+"""Ownership: each value of an attribute belongs to one value of another."""

@@ -1,0 +1,175 @@
+"""Ownership: hard dependencies A -> Y with Y there already. Each value of A belongs to one Y, and rows draw among
+the values that their Y owns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kamino.arrays import FloatArray, IntArray
+from kamino.constraints.analysis.classify import dependency_of
+from kamino.sampling.codes.choices import Choices
+from kamino.sampling.codes.comparing import Mask
+from kamino.sampling.codes.grouping import count_matrix
+from kamino.sampling.codes.stratified import draw_places, normalised
+from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.ownership.owners import Owner, assign_owners
+from kamino.sampling.steps.ownership.taking import take_as_drawn
+from kamino.sampling.steps.task import Task
+
+# Up to this many pairs of an owner and a value, owners are chosen from expected counts; beyond, values are taken as
+# they are drawn.
+_MAX_PAIRS = 20_000_000
+_MAX_VALUES = 200_000
+# An owner with fewer rows than this part of a value's average is a stray, if at most this part of the rows are strays.
+_STRAY = 0.35
+_MOST_STRAYS = 0.2
+
+
+def draw_ownership(task: Task) -> IntArray:
+    """Choose an owner for each value, then draw each row among the values of its owner, or null.
+
+    Rows without a value on any right side, or with a null on the left, are free.
+
+    Guarantees:
+        No value is held under two owners.  [test_ownership_holds]
+        A value keeps its number of rows, also where the model is not sure of its owner, and so does null.
+        [test_ownership_keeps_the_marginal]
+    """
+    dependencies = [d for c in task.step.constraints if (d := dependency_of(c)) is not None]
+    rights = frozenset(d.right for d in dependencies)
+    rest = dependencies[0].left - {task.step.attribute}
+    bound = task.present(rest) & np.logical_or.reduce([task.present(frozenset({name})) for name in rights])
+    codes = np.full(task.num_rows, DEAD, dtype=np.int64)
+    free = np.flatnonzero(~bound)
+    codes[free] = task.choices.draw(task.rng, free)
+    rows = np.flatnonzero(bound)
+    if len(rows) == 0:
+        return codes
+    num_values = int(task.choices.width.sum())
+    if len(rights) > 1:
+        rows = rows[~_strays(task.keys(rights)[rows], len(rows) / max(1, num_values))]
+    owners = np.unique(task.keys(rights)[rows], return_inverse=True)[1].astype(np.int64)
+    if rest or num_values > _MAX_VALUES or num_values * (int(owners.max()) + 1) > _MAX_PAIRS:
+        codes[rows] = take_as_drawn(task, rows, task.keys(rest)[rows], owners)
+    else:
+        codes[rows] = _draw_among_owned(task, rows, owners, tuple(sorted(rights)))
+    return codes
+
+
+def _strays(owners: IntArray, rows_per_value: float) -> Mask:
+    """Tell which rows have an owner too small to be one: far fewer rows than a value holds on average.
+
+    A model that knows two right sides only roughly draws combinations that never occur. Each would take a value for a
+    handful of rows, and the values left would be held by too many. Such rows are left without a value, and become
+    copies of others; where they are many, the combinations are no mistake.
+    """
+    _, number = np.unique(owners, return_inverse=True)
+    small: Mask = (np.bincount(number) < _STRAY * rows_per_value)[number]
+    return small if small.mean() <= _MOST_STRAYS else np.zeros(len(owners), dtype=np.bool_)
+
+
+def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...]) -> IntArray:
+    choices = task.choices
+    num_owners = int(owners.max()) + 1
+    value_run = np.repeat(np.arange(len(choices.starts)), choices.width)
+    values = choices.starts[value_run] + _inside(choices)
+    if choices.null_bin is not None:
+        keep = choices.label[value_run] != choices.null_bin
+        value_run, values = value_run[keep], values[keep]
+    counts = count_matrix(owners, choices.context[rows], num_owners, len(choices.log_weight))
+    by_bin = _expected_bins(counts, choices.log_weight)
+    expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_share(values, value_run))[None, :]
+    fixed = _fixed_owners(task, rows, owners, rights, values)
+    owner = assign_owners(expected, np.bincount(owners, minlength=num_owners).astype(np.float64), fixed)
+    return _draw_rows(task, rows, owners, _Owned(owner, values, value_run, _raise(expected, owner)))
+
+
+def _raise(expected: FloatArray, owner: IntArray) -> FloatArray:
+    """Return by how much, in logarithms, a value weighs more with its owner: the rows it loses elsewhere come here."""
+    here = expected[np.maximum(owner, 0), np.arange(len(owner))]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.log(expected.sum(axis=0) / here)
+    return np.where(np.isfinite(gain), gain, 0.0)
+
+
+def _expected_bins(counts: object, log_weight: FloatArray) -> FloatArray:
+    """Return expected counts of bins by owner, going through the contexts in pieces."""
+    total = np.zeros((counts.shape[0], log_weight.shape[1]))  # type: ignore[attr-defined]
+    lines = max(1, (1 << 22) // max(1, log_weight.shape[1]))
+    for start in range(0, len(log_weight), lines):
+        total += counts[:, start : start + lines] @ normalised(log_weight[start : start + lines])  # type: ignore[index]
+    return total
+
+
+@dataclass(frozen=True)
+class _Owned:
+    """Values with their owners, the runs they stand in, and what is added to their log weights."""
+
+    owner: IntArray
+    values: IntArray
+    run: IntArray
+    gain: FloatArray
+
+
+def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> IntArray:
+    """Draw the rows of each owner among its values, or null as often as the model has it."""
+    choices = task.choices
+    result = np.full(len(rows), DEAD, dtype=np.int64)
+    by_owner, by_value = np.argsort(owners, kind="stable"), np.argsort(owned.owner, kind="stable")
+    num_owners = int(owners.max()) + 1
+    row_ends = np.searchsorted(owners, np.arange(num_owners + 1), sorter=by_owner)
+    value_ends = np.searchsorted(owned.owner, np.arange(num_owners + 1), sorter=by_value)
+    gain = choices.log_share(owned.values, owned.run) + owned.gain
+    for each in range(num_owners):
+        mine = by_owner[row_ends[each] : row_ends[each + 1]]
+        held = by_value[value_ends[each] : value_ends[each + 1]]
+        codes = owned.values[held]
+        used, context = np.unique(choices.context[rows[mine]], return_inverse=True)
+        weight = choices.log_weight[used[:, None], choices.label[owned.run[held]][None, :]] + gain[held][None, :]
+        if choices.null_bin is not None:
+            codes = np.append(codes, choices.starts[choices.label == choices.null_bin])
+            weight = _beside_null(weight, choices.log_weight[used], choices.null_bin)
+        if len(codes) and len(mine):
+            # Contexts of fewer rows than values cannot follow their shares one by one, but all together they can.
+            together = len(mine) < len(used) * len(codes)
+            among = np.zeros(len(mine), dtype=np.int64) if together else None
+            place = draw_places(context.astype(np.int64), weight, task.rng, among=among)
+            result[mine] = np.where(place < 0, DEAD, codes[place])
+    return result
+
+
+def _beside_null(weight: FloatArray, log_weight: FloatArray, null_bin: int) -> FloatArray:
+    """Return the weights of values, brought to the chance of not being null, and that of null as the last column."""
+    null = normalised(log_weight)[:, [null_bin]]
+    with np.errstate(divide="ignore"):
+        values = np.log(normalised(weight)) + np.log1p(-null)
+        return np.concatenate([values, np.log(null)], axis=1)
+
+
+def _fixed_owners(
+    task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...], values: IntArray
+) -> IntArray | None:
+    """Return the owners that public maps give: the owner itself where all rights are mapped and it occurs."""
+    name = task.step.attribute
+    maps = [task.references[(name,), right] for right in rights if ((name,), right) in task.references]
+    if not maps:
+        return None
+    first = np.unique(owners, return_index=True)[1]
+    agree = np.ones((len(first), len(values)), dtype=np.bool_)
+    known = np.zeros(len(values), dtype=np.bool_)
+    for each in maps:
+        found = each.find({name: values})
+        known |= found >= 0
+        mine = task.columns[each.right][rows[first]]
+        null = task.judge.is_null(each.right, mine)
+        agree &= (mine[:, None] == found[None, :]) | (found < 0)[None, :] | null[:, None]
+    return np.where(~known, Owner.NOBODY, np.where(agree.any(axis=0), np.argmax(agree, axis=0), Owner.FORBIDDEN))
+
+
+def _inside(choices: Choices) -> IntArray:
+    """Return the place of each code inside its run, runs one after the other."""
+    begin = np.cumsum(choices.width) - choices.width
+    return np.asarray(np.arange(int(choices.width.sum())) - np.repeat(begin, choices.width))

@@ -1,0 +1,99 @@
+"""Ownership where values are too many to list: whoever draws a value first takes it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kamino.arrays import IntArray
+from kamino.sampling.codes.grouping import join_keys
+from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.task import Task
+from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes
+
+_ROUNDS = 12
+_MORE_ROUNDS = 60
+
+
+class _Taken:
+    """Which owner has taken which (group, value), as sorted arrays.
+
+    Keys are numbered by what the schema says of the domain where that fits 64 bits. Where it does not, values get their
+    numbers as they are first drawn, which are no more than there are draws.
+    """
+
+    def __init__(self, num_groups: int, size: int) -> None:
+        self._sizes = (num_groups, size)
+        self._is_small = num_groups * size <= MOST_NUMBERS
+        self._values: IntArray = np.zeros(0, dtype=np.int64)
+        self.keys: IntArray = np.zeros(0, dtype=np.int64)
+        self.owners: IntArray = np.zeros(0, dtype=np.int64)
+
+    def number(self, groups: IntArray, values: IntArray) -> IntArray:
+        """Return the key of each (group, value): the same one in every round."""
+        if self._is_small:
+            return flatten_codes([groups, values], self._sizes)
+        new = np.setdiff1d(values, self._values)
+        self._values = np.concatenate([self._values, new])
+        order = np.argsort(self._values)
+        place = order[np.searchsorted(self._values, values, sorter=order)]
+        return place * self._sizes[0] + groups
+
+    def find(self, keys: IntArray) -> IntArray:
+        """Return the owner of each key, or -1."""
+        if len(self.keys) == 0:
+            return np.full(len(keys), -1, dtype=np.int64)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.owners[place], -1)
+
+    def add(self, keys: IntArray, owners: IntArray) -> None:
+        """Let the first owner of each key that is still free have it."""
+        free = self.find(keys) < 0
+        new, first = np.unique(keys[free], return_index=True)
+        merged = np.concatenate([self.keys, new])
+        order = np.argsort(merged, kind="stable")
+        self.keys = merged[order]
+        self.owners = np.concatenate([self.owners, owners[free][first]])[order]
+
+
+def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray) -> IntArray:
+    """Draw; a value belongs to a random one of its first drawers, and whoever holds another's draws again.
+
+    Who is still without after some rounds takes a value of a row with the same owner. Within each of `groups`, values
+    are owned anew.
+    """
+    size = task.judge.codec[task.step.attribute].size
+    null_code = task.judge.codec[task.step.attribute].null_code
+    codes = np.full(len(rows), DEAD, dtype=np.int64)
+    taken = _Taken(int(groups.max(initial=0)) + 1, size)
+    waiting = task.rng.permutation(len(rows))
+    same = join_keys([groups, owners])
+    for turn in range(_ROUNDS + _MORE_ROUNDS):
+        if turn == _ROUNDS:
+            _copy_settled(codes, waiting, same, task.rng)
+            waiting = waiting[codes[waiting] == DEAD]
+        if len(waiting) == 0:
+            break
+        drawn = task.choices.draw(task.rng, rows[waiting])
+        alive = drawn >= 0
+        keys = taken.number(groups[waiting], np.maximum(drawn, 0))
+        nothing = alive & (drawn == null_code) if null_code is not None else np.zeros(len(drawn), np.bool_)
+        taken.add(keys[alive & ~nothing], owners[waiting][alive & ~nothing])
+        settled = nothing | (alive & (taken.find(keys) == owners[waiting]))
+        codes[waiting[settled]] = drawn[settled]
+        waiting = waiting[~settled]
+    if len(waiting) and task.choices.null_bin is not None and null_code is not None:
+        codes[waiting] = null_code
+    return codes
+
+
+def _copy_settled(codes: IntArray, waiting: IntArray, same: IntArray, rng: np.random.Generator) -> None:
+    """Give waiting rows the code of a random settled row with the same owner, where there is one."""
+    settled = np.flatnonzero(codes != DEAD)
+    if len(settled) == 0 or len(waiting) == 0:
+        return
+    order = settled[np.argsort(same[settled], kind="stable")]
+    low = np.searchsorted(same[order], same[waiting], side="left")
+    high = np.searchsorted(same[order], same[waiting], side="right")
+    pick = low + np.floor(rng.random(len(waiting)) * (high - low)).astype(np.int64)
+    found = high > low
+    codes[waiting[found]] = codes[order[np.minimum(pick[found], high[found] - 1)]]

@@ -1,0 +1,1 @@
+"""Unique: no value twice."""
