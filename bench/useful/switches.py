@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 from unittest import mock
 
-from kamino.model.marginal import backend
-from kamino.model.marginal.backend import MarginalSettings
+from kamino.model.marginal import planning
+from kamino.model.marginal.planning import MarginalSettings
 
 T = TypeVar("T")
 
@@ -28,9 +28,12 @@ class Switch:
 
 #: What `--ablation` measures; a new part of the model gets a line here.
 ABLATION: tuple[Switch, ...] = (
-    Switch(name="8 bins", changes=("parts=8",)),
-    Switch(name="one round of pairs", changes=("shares.scores=(0.04,)", "shares.rounds=(0.76,)")),
-    Switch(name="little leaning to the even distribution", changes=("effort.tau=10.0",)),
+    Switch(name="bins of equal width only", changes=("masses=1",)),
+    Switch(name="no second count in bins", changes=("bins_part=0.0",)),
+    Switch(name="no close relations", changes=("relations.most_share=0.0",)),
+    Switch(name="one resolution", changes=("groups=0",)),
+    Switch(name="no interactions", changes=("interactions=0.0",)),
+    Switch(name="no triples", changes=("triples=False",)),
 )
 
 
@@ -41,7 +44,7 @@ def switched(changes: Sequence[str]) -> Iterator[None]:
         yield
         return
     altered = change(MarginalSettings(), parse_changes(changes))
-    with mock.patch.object(backend, "MarginalSettings", return_value=altered) as asked:
+    with mock.patch.object(planning, "MarginalSettings", return_value=altered) as asked:
         yield
     if not asked.called:
         raise RuntimeError(f"no fit asked for its default settings; {', '.join(changes)} changed nothing")

@@ -21,8 +21,8 @@ from bench.useful.printed import PRINTED, WANTED
 from bench.useful.switches import ABLATION, change, parse_changes, switched
 
 from kamino.constraints import Constraints
-from kamino.model.marginal import backend
-from kamino.model.marginal.backend import MarginalSettings
+from kamino.model.marginal import planning
+from kamino.model.marginal.planning import MarginalSettings
 
 # A judge that takes the arguments of a real one and says the same of every table.
 JUDGE = """
@@ -84,8 +84,8 @@ def test_switches_change_settings_that_exist() -> None:
 
 def test_switched_settings_are_those_of_a_fit_and_go_back() -> None:
     with switched(["parts=5"]):
-        assert backend.MarginalSettings().parts == 5
-    assert backend.MarginalSettings is MarginalSettings
+        assert planning.MarginalSettings().parts == 5
+    assert planning.MarginalSettings is MarginalSettings
     with pytest.raises(RuntimeError, match="parts=5 changed nothing"), switched(["parts=5"]):
         pass
 

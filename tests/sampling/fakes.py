@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from kamino.model.phase import PhaseWeights
 from kamino.model.protocol import Cells, CodeMap, Conditional
 from kamino.schema import Codec, Integer, Schema
 
@@ -29,6 +30,7 @@ class FakeModel:
         max_bins: int = 64,
         sharpness: float = 1.0,
         tables: Mapping[str, np.ndarray] | None = None,
+        weights: Mapping[str, PhaseWeights] | None = None,
     ) -> None:
         self.sequence = tuple(sequence)
         self.num_rows = 1000.0
@@ -38,6 +40,7 @@ class FakeModel:
         self._max_bins = max_bins
         self._sharpness = sharpness
         self._tables = dict(tables or {})
+        self._weights = dict(weights or {})
 
     def parents(self, attribute: str) -> tuple[str, ...]:
         return self._parents.get(attribute, ())
@@ -71,7 +74,7 @@ class FakeModel:
         with np.errstate(divide="ignore"):
             log_prob = np.log(flat[used]) if num_rows else np.zeros((0, codes.bins))
         width = np.diff(np.append(map_.starts, map_.size))
-        cells = Cells(map=map_, width=width, share=np.ones(len(width)))
+        cells = Cells(map=map_, width=width, share=np.ones(len(width)), weights=self._weights.get(attribute))
         return Conditional(attribute=attribute, context=inverse.astype(np.int64), log_prob=log_prob, cells=cells)
 
     def marginal(self, attributes: tuple[str, ...]) -> np.ndarray:

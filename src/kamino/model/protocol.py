@@ -7,7 +7,7 @@ and public. The fitted `TupleModel` holds public facts only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, assert_never, runtime_checkable
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kamino.arrays import FloatArray as FloatArray
 from kamino.arrays import IntArray as IntArray
 from kamino.errors import ModelError
+from kamino.model.phase import Phase, PhaseWeights
 
 # No table that was ever fitted has so many rows: a file that says so is refused.
 MOST_ROWS = 1e12
@@ -23,12 +24,16 @@ MOST_ROWS = 1e12
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAttribute:
-    """What the model knows of an attribute: how many codes, whether neighbours are alike, which code is null."""
+    """What the model knows of an attribute: how many codes, whether neighbours are alike, which code is null.
+
+    `phase` says which cycles may be measured beside the histogram; it is no part of the domain.
+    """
 
     name: str
     size: int
     ordered: bool = False
     null_code: int | None = None
+    phase: Phase | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -160,21 +165,27 @@ class Measurer(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
-    """How the codes of an attribute are spread inside its bins: runs of codes, uniform inside a run.
+    """How the codes of an attribute are spread inside its bins: runs of codes, and inside a run by phase or evenly.
 
     P(code | bin) = share[i] / width[i] for the run i that holds the code, and sum of `share` over a bin's runs is 1.
+    With `weights`, it is share[i] * weight(code) / (sum of the weights of the run's codes).
+
+    Guarantees:
+        The probabilities of the codes of a bin sum to 1.  [test_codes_of_a_run_sum_to_one]
     """
 
     map: CodeMap
     width: IntArray
     share: FloatArray
+    weights: PhaseWeights | None = None
 
     def log_share(self, codes: IntArray) -> FloatArray:
         """Return log P(code | its bin) for each code."""
         run = np.searchsorted(self.map.starts, codes, side="right") - 1
+        mass = self.width if self.weights is None else self.weights.mass(self.map.starts, self.width)
         with np.errstate(divide="ignore"):
-            log: FloatArray = np.log(self.share / self.width)
-        return log[run]
+            log: FloatArray = np.log(self.share / mass)
+        return log[run] if self.weights is None else log[run] + np.log(self.weights(codes))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,13 +13,20 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.counting.count import violations_per_row
 from kamino.model.marginal.planning import Allowed, Hints
 from kamino.model.protocol import IntArray, ModelAttribute
+from kamino.pipeline.cycles import phase_of
 from kamino.schema import Codec
 
 
 def model_attributes(codec: Codec) -> tuple[ModelAttribute, ...]:
     """Each attribute as the model knows it."""
     return tuple(
-        ModelAttribute(name=name, size=each.size, ordered=_is_numeric(codec, name), null_code=each.null_code)
+        ModelAttribute(
+            name=name,
+            size=each.size,
+            ordered=_is_numeric(codec, name),
+            null_code=each.null_code,
+            phase=phase_of(codec.schema[name]),
+        )
         for name, each in codec.attributes.items()
     )
 

@@ -73,9 +73,9 @@ def build_network(
                 cells = frame.relatives[a].cells
                 table = _tilt(joint, table, owners.index(frame.after[a]) if frame.after[a] in owners else None)
         parents = tuple(names[p] for p in owners)
-        node = Node(
-            attribute=frame.attributes[a], cells=cells, parents=parents, table=table, relative=frame.relatives.get(a)
-        )
+        cells = replace(cells, weights=histograms[a].weights)
+        relative = replace(frame.relatives[a], cells=cells) if a in frame.relatives else None
+        node = Node(attribute=frame.attributes[a], cells=cells, parents=parents, table=table, relative=relative)
         nodes.append(node)
     nodes = keep_margins(nodes)
     return MarginalModel(nodes=tuple(nodes), num_rows=frame.num_rows, releases=tuple(purse.entries))

@@ -13,12 +13,12 @@ BELIEVE = 2.0
 SPIKE = 6.0
 
 
-def even_out(noisy: FloatArray, width: IntArray, sigma: float, alone: NDArray[np.bool_]) -> FloatArray:
+def even_out(noisy: FloatArray, width: IntArray | FloatArray, sigma: float, alone: NDArray[np.bool_]) -> FloatArray:
     """Smooth an ordered histogram: halve it again and again, and split evenly wherever noise could explain the rest.
 
     This is hard thresholding of Haar wavelets with mass kept non-negative on the way down. Cells that stand far above
     their noise keep their counts and are left out of the halving, which would wear them down level by level; so do
-    cells marked `alone` (null).
+    cells marked `alone` (null). An even split is one in proportion to `width`, in codes or in weights of codes.
     """
     spike = (noisy > SPIKE * sigma) & ~alone
     counts = np.where(alone | spike, np.maximum(noisy, 0.0), 0.0)

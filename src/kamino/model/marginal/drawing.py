@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kamino.model.phase import codes_inside
 from kamino.model.protocol import Cells, FloatArray, IntArray
 
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
@@ -53,7 +54,11 @@ def draw_bins(
 
 
 def draw_codes(bins: IntArray, cells: Cells, rng: np.random.Generator) -> IntArray:
-    """Draw a code inside each row's bin."""
+    """Draw a code inside each row's bin.
+
+    Guarantees:
+        Codes are as likely as `Cells.log_share` says.  [test_draws_follow_the_weights]
+    """
     runs = cells.map
     if len(runs.starts) == runs.bins and np.all(cells.width == 1):
         inverse = np.empty(runs.bins, dtype=np.int64)
@@ -76,5 +81,5 @@ def draw_codes(bins: IntArray, cells: Cells, rng: np.random.Generator) -> IntArr
     inside = np.clip((target - low) / np.where(share[run] > 0, share[run], 1.0), 0.0, 1.0 - 1e-12)
     where = by_bin[run]
     result = np.empty(len(bins), dtype=np.int64)
-    result[order] = runs.starts[where] + np.floor(inside * cells.width[where]).astype(np.int64)
+    result[order] = codes_inside(cells.weights, runs.starts[where], cells.width[where], inside, rng)
     return result

@@ -13,6 +13,7 @@ from kamino.errors import ModelError
 from kamino.model.marginal.drawing import draw_bins, draw_codes
 from kamino.model.marginal.elimination import sum_product
 from kamino.model.marginal.relative import Relative
+from kamino.model.phase import MOST_PHASES, Phase, PhaseWeights
 from kamino.model.protocol import (
     MOST_ROWS,
     Cells,
@@ -194,6 +195,7 @@ class MarginalModel:
                     "null_code": a.null_code,
                     "bins": cells.map.bins,
                     "parents": list(node.parents),
+                    **_described(cells.weights),
                 }
             )
             if node.relative is not None:
@@ -207,6 +209,8 @@ class MarginalModel:
             arrays[f"{i}.starts"] = cells.map.starts
             arrays[f"{i}.labels"] = cells.map.labels
             arrays[f"{i}.share"] = cells.share
+            for digit, part in enumerate(cells.weights.parts if cells.weights is not None else ()):
+                arrays[f"{i}.phase.{digit}"] = part
         meta = {
             "format": FORMAT,
             "num_rows": self.num_rows,
@@ -245,7 +249,7 @@ class MarginalModel:
 def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -> Node:
     """Read one node; its parents must be among the earlier ones."""
     relative = "base" in set(fields)
-    fields.only("name", "size", "ordered", "null_code", "bins", "parents", *(_RELATIVE if relative else ()))
+    fields.only("name", "size", "ordered", "null_code", "bins", "parents", "phase", *(_RELATIVE if relative else ()))
     attribute = attribute_of(fields)
     parents = fields.texts("parents")
     if len(set(parents)) != len(parents) or not set(parents) <= set(earlier):
@@ -259,7 +263,8 @@ def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -
     if (share < 0).any() or (np.abs(within - 1) > 1e-6).any():
         raise ModelError(f"attribute {shown(attribute.name)} has shares of a bin below 0, or that do not sum to 1.")
     contexts = math.prod(earlier[name].view.bins for name in parents)
-    cells = Cells(map=code_map, width=np.diff(starts, append=attribute.size), share=share)
+    weights = _weights(i, fields.within("phase"), arrays) if "phase" in set(fields) else None
+    cells = Cells(map=code_map, width=np.diff(starts, append=attribute.size), share=share, weights=weights)
     if relative:
         return _relative_node(i, fields, attribute, cells, parents, contexts, earlier, arrays)
     table = arrays.distributions(f"{i}.table", (contexts, bins))
@@ -299,6 +304,24 @@ def _relative_node(
 
 
 _RELATIVE = ("base", "base_bins", "quantile_bins")
+
+
+def _described(weights: PhaseWeights | None) -> dict[str, Any]:
+    """Say which phase weights are of; models without weights say nothing, as those of earlier versions did."""
+    if weights is None:
+        return {}
+    phase = weights.phase
+    return {"phase": {"factors": list(phase.factors), "block": phase.block, "offset": phase.offset}}
+
+
+def _weights(i: int, fields: Fields, arrays: Arrays) -> PhaseWeights:
+    """Read how likely the phases of an attribute are."""
+    fields.only("factors", "block", "offset")
+    sizes = Fields(dict(enumerate(fields.items("factors"))), where=f"{fields.where}: factors")
+    factors = tuple(sizes.whole(digit, least=2, most=MOST_PHASES) for digit in range(len(fields.items("factors"))))
+    phase = Phase(factors=factors, block=fields.whole("block", least=1), offset=fields.whole("offset"))
+    parts = tuple(arrays.distributions(f"{i}.phase.{digit}", (size,)) for digit, size in enumerate(factors))
+    return PhaseWeights(phase=phase, parts=parts)
 
 
 def _releases(items: Sequence[Any]) -> tuple[tuple[str, float], ...]:

@@ -14,9 +14,10 @@ from kamino.errors import ModelError
 from kamino.model.marginal.binning import BinLimits, most_bins
 from kamino.model.marginal.budget import BudgetShares, multiplier_of_share
 from kamino.model.marginal.frame import positions
-from kamino.model.marginal.histogram import first_cells, level_shares, most_finer_cells
+from kamino.model.marginal.histogram import first_cells, level_shares, measured_phase, most_finer_cells
 from kamino.model.marginal.junction import Clique
 from kamino.model.marginal.links import MOST_LINK_CELLS, can_link
+from kamino.model.marginal.periods import PHASE_SHARE
 from kamino.model.marginal.relations import RelationLimits, can_relate
 from kamino.model.marginal.rounds import Effort, most_marginals
 from kamino.model.marginal.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
@@ -31,6 +32,8 @@ WIDE_CELLS = 64
 HISTOGRAMS, BINS, RELATIONS, LINKS, REST = "histograms", "bins", "relations", "links", "rest"
 #: Triples are scored in this round (the first is 0), when the strongest pairs are known.
 TRIPLES_ROUND = 2
+# The releases of an attribute's histogram beside the first.
+FINER, BY_PHASE = "finer histogram of heavy cells", "counts by weekday, time of day or last digits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +178,18 @@ class _Draft:
             yield self._histogram(attribute, shares[0], most_cells=len(first_cells(attribute)))
             if len(shares) > 1:
                 finer = most_finer_cells(attribute)
-                yield self._histogram(attribute, shares[1], most_cells=finer, most=len(shares) - 1)
+                yield self._histogram(attribute, shares[1], most_cells=finer, most=len(shares) - 1, what=FINER)
+            phase = measured_phase(attribute)
+            if phase is not None:
+                share = (
+                    self.settings.shares.histograms
+                    * float(part)
+                    * (1 - self._bins_part(attribute))
+                    * PHASE_SHARE
+                    / len(phase.factors)
+                )
+                most = len(phase.factors)
+                yield self._histogram(attribute, each, most_cells=max(phase.factors), most=most, what=BY_PHASE)
         for attribute, part in zip(self.attributes, parts, strict=True):
             share = self.settings.shares.histograms * float(part) * self._bins_part(attribute)
             if share:
@@ -226,16 +240,16 @@ class _Draft:
         return fine // 2 + 3 * fine + max(self.bins.values())
 
     def _histogram(
-        self, attribute: ModelAttribute, share: float, *, most_cells: int, most: int | None = None
+        self, attribute: ModelAttribute, share: float, *, most_cells: int, most: int = 1, what: str = "histogram"
     ) -> PlannedRelease:
         return PlannedRelease(
             part=HISTOGRAMS,
             kind="counts",
-            what="histogram" if most is None else "finer histogram of heavy cells",
+            what=what,
             attributes=(attribute.name,),
             noise_multiplier=self.noise(share),
             most_cells=most_cells,
-            most=most or 1,
+            most=most,
             share=share,
             whole=self.noise_multiplier,
         )

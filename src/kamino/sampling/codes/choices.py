@@ -12,6 +12,7 @@ import numpy as np
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison, Constant
+from kamino.model.phase import PhaseWeights, codes_inside
 from kamino.sampling.codes.comparing import Columns, Judge, Mask, is_tabled
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import draw_places, normalised, spread_points
@@ -28,9 +29,10 @@ FLOOR = 40.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choices:
-    """Weights of bins by context, and how codes are spread inside bins: runs of codes, uniform inside a run.
+    """Weights of bins by context, and how codes are spread inside bins: runs of codes, and in a run by phase or evenly.
 
-    P(code v | row i) is proportional to exp(log_weight[context[i], bin of v]) * share[run of v] / width[run of v].
+    P(code v | row i) is proportional to exp(log_weight[context[i], bin of v]) * share[run of v] / width[run of v], or
+    with `weights` to exp(log_weight[..]) * share[run of v] * weight(v) / (sum of the weights of the run's codes).
     A bin without runs has no weight. Null, where it is allowed, has the bin `null_bin` to itself. `residual` are
     checks that are not built in, because the allowed values differ from row to row in a wide domain.
     """
@@ -44,6 +46,7 @@ class Choices:
     share: FloatArray
     null_bin: int | None
     residual: tuple[DenialConstraint, ...] = ()
+    weights: PhaseWeights | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -81,9 +84,12 @@ class Choices:
             place = np.clip(np.searchsorted(ends, target, side="right"), begin[mine], begin[mine + 1] - 1)
             run = by_bin[place]
         inside = points(run) if np.any(self.width > 1) else np.zeros(len(run))
-        offset = np.floor(inside * self.width[run]).astype(np.int64)
-        result[live] = self.starts[run] + np.minimum(offset, self.width[run] - 1)
+        result[live] = self.codes_at(run, inside, rng)
         return result
+
+    def codes_at(self, run: IntArray, points: FloatArray, rng: np.random.Generator) -> IntArray:
+        """Return the code at each point of [0, 1) of its run: uniform points give codes as likely as they should be."""
+        return codes_inside(self.weights, self.starts[run], self.width[run], points, rng)
 
     def null_chance(self) -> FloatArray:
         """Return how likely null is for each row."""
@@ -122,15 +128,23 @@ class Choices:
         return np.where(inside, self.label[run], -1), np.where(inside, run, -1)
 
     def log_density(self) -> FloatArray:
-        """Return log P(code | its bin) for each run."""
+        """Return log P(code | its bin) for each run, on average over its codes."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.share / self.width))
+
+    def log_share(self, codes: IntArray, run: IntArray) -> FloatArray:
+        """Return log P(code | its bin) for each code, its run being known."""
+        if self.weights is None:
+            return self.log_density()[run]
+        with np.errstate(divide="ignore"):
+            log = np.log(self.share / self.weights.mass(self.starts, self.width))
+        return np.asarray(log[run] + np.log(self.weights(codes)))
 
     def log_of(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return the log weight of codes for rows (elementwise, shapes broadcast); -inf where not allowed."""
         context = self.context if rows is None else self.context[rows]
         bins, run = self.bins_of(codes)
-        value = self.log_weight[context, bins] + self.log_density()[run]
+        value = self.log_weight[context, bins] + self.log_share(codes, run)
         return np.where(bins < 0, -np.inf, value)
 
     def by_code(self) -> Choices:
@@ -145,12 +159,13 @@ class Choices:
         ones = np.ones(len(codes), dtype=np.int64)
         return replace(
             self,
-            log_weight=self.log_weight[:, self.label[run]] + self.log_density()[run][None, :],
+            log_weight=self.log_weight[:, self.label[run]] + self.log_share(codes, run)[None, :],
             starts=codes,
             width=ones,
             label=np.arange(len(codes), dtype=np.int64),
             share=ones.astype(np.float64),
             null_bin=null,
+            weights=None,
         )
 
 
@@ -193,7 +208,8 @@ def _cut(conditional: Conditional, judge: Judge, own: Sequence[DenialConstraint]
     pieces = np.union1d(starts, cuts[(cuts > starts[0]) & (cuts < ends[-1])])
     run = np.searchsorted(starts, pieces, side="right") - 1
     width = np.diff(np.append(pieces, ends[-1]))
-    share = cells.share[run] * width / cells.width[run]
+    held = width if cells.weights is None else cells.weights.mass(pieces, width)
+    share = cells.share[run] * held / np.bincount(run, weights=held)[run]
     allowed = np.ones(len(pieces), dtype=np.bool_)
     for constraint in own:
         allowed &= ~judge.violates(constraint, {name: pieces}, {name: pieces})
@@ -222,6 +238,7 @@ def _cut(conditional: Conditional, judge: Judge, own: Sequence[DenialConstraint]
         label=label,
         share=share / mass[label],
         null_bin=null_bin,
+        weights=cells.weights,
     )
 
 

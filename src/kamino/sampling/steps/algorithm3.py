@@ -21,6 +21,7 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
+from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners import DEAD, Block, Partners, is_hashed, make_partners, rates_of
 from kamino.sampling.steps.free import breaks_checks
@@ -86,8 +87,7 @@ class _Drawing:
         self._prices = {c: price for c, price in (weighted | dict(task.penalties)).items() if price > 0}
         self.codes: IntArray = np.full(task.num_rows, DEAD, dtype=np.int64)
         self._listed = self._list_codes()
-        self._spots = task.choices.bins_of(self._listed) if self._listed is not None else None
-        self._density = task.choices.log_density()
+        self._spots = None if self._listed is None else _spots(task.choices, self._listed)
         self._partners: list[tuple[Partners, float | None]] = [(self._make_partners(c), None) for c in self._hard]
         self._partners += [(self._make_partners(c), price) for c, price in self._prices.items()]
 
@@ -182,12 +182,10 @@ class _Drawing:
         task = self._task
         if self._listed is not None:
             assert self._spots is not None
-            bins, run = self._spots
+            bins, density = self._spots
             candidates = np.broadcast_to(self._listed, (len(rows), len(self._listed)))
             lines = task.choices.of_rows(rows)
-            return candidates, [
-                self._part(rows, candidates, (lines.log_weight[:, bins] + self._density[run])[lines.context])
-            ]
+            return candidates, [self._part(rows, candidates, (lines.log_weight[:, bins] + density)[lines.context])]
         drawn = task.choices.of_rows(np.repeat(rows, task.candidates)).draw(task.rng, independent=True)
         first = np.concatenate([drawn.reshape(len(rows), task.candidates), old[:, None]], axis=1)
         parts = [self._part(rows, first, np.where(first == DEAD, -np.inf, 0.0))]
@@ -206,6 +204,12 @@ class _Drawing:
             return log
         top = log.max(axis=1, keepdims=True, initial=-np.inf)
         return np.asarray(np.exp(log - np.where(np.isfinite(top), top, 0.0)))
+
+
+def _spots(choices: Choices, codes: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each code, and the logarithm of its probability there."""
+    bins, run = choices.bins_of(codes)
+    return bins, choices.log_share(codes, run)
 
 
 def _exponential(log: FloatArray, clean: Mask | None) -> FloatArray:

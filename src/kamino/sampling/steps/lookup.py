@@ -131,9 +131,7 @@ def _choose(task: Task, rows: IntArray, groups: IntArray, fixed: IntArray, *, bl
 
 def _inside(task: Task, run: IntArray) -> IntArray:
     """Draw a code in each run; -1 stays dead."""
-    width = task.choices.width[run]
-    offset = np.floor(task.rng.random(len(run)) * width).astype(np.int64)
-    return np.where(run < 0, DEAD, task.choices.starts[run] + np.minimum(offset, width - 1))
+    return np.where(run < 0, DEAD, task.choices.codes_at(run, task.rng.random(len(run)), task.rng))
 
 
 def _draw_groups(task: Task, rows: IntArray, groups: IntArray, num_groups: int) -> IntArray:

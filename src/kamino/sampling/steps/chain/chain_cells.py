@@ -38,9 +38,7 @@ class ChainCells:
             inside = self.run[begin[cell] : begin[cell + 1]]
             weight = self.choices.log_weight[:, self.choices.label[inside]] + np.log(self.choices.share[inside])
             run[rows] = inside[np.maximum(draw_places(context[rows], weight, rng), 0)]
-        width = self.choices.width[run]
-        offset = np.floor(rng.random(len(run)) * width).astype(np.int64)
-        return np.asarray(self.choices.starts[run] + np.minimum(offset, width - 1))
+        return self.choices.codes_at(run, rng.random(len(run)), rng)
 
 
 def make_cells(choices: Choices, codec: AttributeCodec, *, falling: bool, max_cells: int) -> ChainCells:

@@ -81,7 +81,7 @@ def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tupl
         value_run, values = value_run[keep], values[keep]
     counts = count_matrix(owners, choices.context[rows], num_owners, len(choices.log_weight))
     by_bin = _expected_bins(counts, choices.log_weight)
-    expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_density()[value_run])[None, :]
+    expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_share(values, value_run))[None, :]
     fixed = _fixed_owners(task, rows, owners, rights, values)
     owner = assign_owners(expected, np.bincount(owners, minlength=num_owners).astype(np.float64), fixed)
     return _draw_rows(task, rows, owners, _Owned(owner, values, value_run, _raise(expected, owner)))
@@ -122,7 +122,7 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
     num_owners = int(owners.max()) + 1
     row_ends = np.searchsorted(owners, np.arange(num_owners + 1), sorter=by_owner)
     value_ends = np.searchsorted(owned.owner, np.arange(num_owners + 1), sorter=by_value)
-    gain = choices.log_density()[owned.run] + owned.gain
+    gain = choices.log_share(owned.values, owned.run) + owned.gain
     for each in range(num_owners):
         mine = by_owner[row_ends[each] : row_ends[each + 1]]
         held = by_value[value_ends[each] : value_ends[each + 1]]
