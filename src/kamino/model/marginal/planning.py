@@ -181,13 +181,7 @@ class _Draft:
                 yield self._histogram(attribute, shares[1], most_cells=finer, most=len(shares) - 1, what=FINER)
             phase = measured_phase(attribute)
             if phase is not None:
-                share = (
-                    self.settings.shares.histograms
-                    * float(part)
-                    * (1 - self._bins_part(attribute))
-                    * PHASE_SHARE
-                    / len(phase.factors)
-                )
+                each = share * PHASE_SHARE / len(phase.factors)
                 most = len(phase.factors)
                 yield self._histogram(attribute, each, most_cells=max(phase.factors), most=most, what=BY_PHASE)
         for attribute, part in zip(self.attributes, parts, strict=True):
