@@ -34,6 +34,7 @@ ABLATION: tuple[Switch, ...] = (
     Switch(name="one resolution", changes=("groups=0",)),
     Switch(name="no interactions", changes=("interactions=0.0",)),
     Switch(name="no triples", changes=("triples=False",)),
+    Switch(name="no step functions", changes=("step_maps=0.0",)),
 )
 
 

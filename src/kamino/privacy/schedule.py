@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -182,12 +182,12 @@ class Schedule:
         """The planned releases of one part."""
         return tuple(each for each in self.releases if each.part == name)
 
-    def taking(self, taken: Mapping[str, float], *, out_of: float) -> Schedule:
-        """The schedule once it is known what parts that were planned as at most a share take exactly.
+    def taking(self, taken: float, *, out_of: float) -> Schedule:
+        """The schedule once it is known what share the releases take that were planned as at most a share.
 
         The releases that give way have `out_of` of the budget together, and keep their proportions.
         """
-        left = 1.0 - sum(taken.values()) / out_of
+        left = 1.0 - taken / out_of
         return Schedule(
             releases=tuple(replace(each, share=each.share * left) if each.gives_way else each for each in self.releases)
         )

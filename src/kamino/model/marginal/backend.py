@@ -22,8 +22,6 @@ from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.planning import (
     BINS,
     HISTOGRAMS,
-    LINKS,
-    RELATIONS,
     Hints,
     MarginalPlan,
     MarginalSettings,
@@ -34,6 +32,7 @@ from kamino.model.marginal.planning import (
 from kamino.model.marginal.relations import measure_relations
 from kamino.model.marginal.resolution import group_bins
 from kamino.model.marginal.rounds import RoundPlan, fit_rounds
+from kamino.model.marginal.step_maps import StepMap, cut_at_steps, join_masks, measure_step_maps, step_masks
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
 
@@ -68,8 +67,13 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     histograms = _measure_histograms(measurer, plan, purse)
     num_rows = estimate_rows(histograms)
     order = tuple(place[name] for name in plan.sequence) if plan.sequence is not None else None
-    frame = _make_frame(plan, histograms, num_rows, order)
     functional = [(place[x], place[y]) for x, y in plan.hints.functional]
+    before = purse.spent
+    stepping = [(place[x], place[y]) for x, y in plan.stepping]
+    maps = measure_step_maps(attributes, histograms, stepping, measurer, purse, settings.step_share(len(stepping)))
+    taken = purse.spent - before
+    frame = _make_frame(plan, histograms, num_rows, order, maps)
+    functional = [pair for pair in functional if pair not in {(each.left, each.right) for each in maps}]
     links = plan_links(
         frame.sizes,
         [a.size for a in attributes],
@@ -82,16 +86,17 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     frame = _without_wide(frame, links)
     ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
     before = purse.spent
-    linked = frozenset(a for link in links for a in (link.wide, *link.owners))
-    found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=linked)
+    alone = frozenset(a for link in links for a in (link.wide, *link.owners)) | {each.left for each in maps}
+    found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=alone)
+    taken += purse.spent - before
     reserved = sum(link.share for link in links)
     frame = _with_resolutions(found.frame, ones, settings)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     rounds = RoundPlan(
-        rounds=_rounds(plan, links=reserved, relations=purse.spent - before),
+        rounds=_rounds(plan, reserved + taken),
         effort=settings.effort,
         reserved=reserved,
-        forced=forced_pairs(plan.hints, place),
+        forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in frame.allowed),
         joined=tuple(link.owners for link in links),
         determined=_known(frame, functional),
     )
@@ -100,10 +105,9 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     return build_network(frame, fit, histograms, tables, purse)
 
 
-def _rounds(plan: MarginalPlan, *, links: float, relations: float) -> tuple[tuple[PlannedRelease, ...], ...]:
-    """Return the planned releases of each round, now that it is known what links and relations take off them."""
+def _rounds(plan: MarginalPlan, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:
+    """Return the planned releases of each round, now that it is known what share others take off them."""
     shares = plan.settings.shares
-    taken = {LINKS: links, RELATIONS: relations}
     schedule = plan.schedule.taking(taken, out_of=1.0 - shares.histograms)
     return tuple(schedule.part(round_name(i)) for i in range(len(shares.rounds)) if len(plan.attributes) > 1)
 
@@ -160,7 +164,11 @@ def estimate_rows(histograms: Sequence[Histogram]) -> float:
 
 
 def _make_frame(
-    plan: MarginalPlan, histograms: Sequence[Histogram], num_rows: float, order: tuple[int, ...] | None
+    plan: MarginalPlan,
+    histograms: Sequence[Histogram],
+    num_rows: float,
+    order: tuple[int, ...] | None,
+    maps: Sequence[StepMap],
 ) -> Frame:
     """Choose the bins."""
     settings, attributes = plan.settings, plan.attributes
@@ -171,7 +179,9 @@ def _make_frame(
         masses=settings.masses,
     )
     cells = tuple(choose_bins(a, h, limits) for a, h in zip(attributes, histograms, strict=True))
+    cells = cut_at_steps(attributes, cells, histograms, maps, limits)
     cells, allowed = apply_masks(attributes, cells, plan.hints.allowed)
+    allowed = join_masks(allowed, step_masks(cells, maps))
     return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, allowed=allowed)
 
 

@@ -79,6 +79,12 @@ def most_finer_cells(attribute: ModelAttribute) -> int:
     return min(HEAVY_CELLS * CUT, attribute.size) + 1
 
 
+def most_runs(attribute: ModelAttribute) -> int:
+    """Return how many runs a histogram has at most, after all levels."""
+    more = HEAVY_CELLS * CUT * (levels(attribute) - 1)
+    return min(attribute.size, len(first_cells(attribute)) + more)
+
+
 def first_cells(attribute: ModelAttribute) -> IntArray:
     """Return where the cells of the first level start; a null code is a cell of its own.
 

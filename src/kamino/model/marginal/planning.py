@@ -14,13 +14,14 @@ from kamino.errors import ModelError
 from kamino.model.marginal.binning import BinLimits, most_bins
 from kamino.model.marginal.budget import BudgetShares, multiplier_of_share
 from kamino.model.marginal.frame import positions
-from kamino.model.marginal.histogram import first_cells, level_shares, measured_phase, most_finer_cells
+from kamino.model.marginal.histogram import first_cells, level_shares, measured_phase, most_finer_cells, most_runs
 from kamino.model.marginal.junction import Clique
 from kamino.model.marginal.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.periods import PHASE_SHARE
 from kamino.model.marginal.relations import RelationLimits, can_relate
 from kamino.model.marginal.rounds import Effort, most_marginals
 from kamino.model.marginal.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
+from kamino.model.marginal.step_maps import MOST_STEPS, can_step
 from kamino.model.protocol import IntArray, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule, divide_by_cells
 
@@ -29,7 +30,7 @@ Allowed = Callable[[Mapping[str, IntArray]], NDArray[np.bool_]]
 #: Histograms wider than this get no more budget than this: single counts drown in noise anyway.
 WIDE_CELLS = 64
 # The parts of the schedule.
-HISTOGRAMS, BINS, RELATIONS, LINKS, REST = "histograms", "bins", "relations", "links", "rest"
+HISTOGRAMS, STEP_MAPS, BINS, RELATIONS, LINKS, REST = "histograms", "step maps", "bins", "relations", "links", "rest"
 #: Triples are scored in this round (the first is 0), when the strongest pairs are known.
 TRIPLES_ROUND = 2
 # The releases of an attribute's histogram beside the first.
@@ -45,6 +46,7 @@ class MarginalSettings:
     `bins_part` of the budget of a wide attribute's histogram counts its bins. Pairs are measured in bins or in
     `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
     never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
+    `step_maps` of the budget, at most, finds dependencies of ordered attributes as step functions (0: none).
     """
 
     shares: BudgetShares = field(default_factory=BudgetShares)
@@ -58,6 +60,11 @@ class MarginalSettings:
     interactions: float = 0.8
     triples: bool = True
     relations: RelationLimits = field(default_factory=RelationLimits)
+    step_maps: float = 0.06
+
+    def step_share(self, dependencies: int) -> float:
+        """The share of the budget that finds the step function of one of so many dependencies."""
+        return self.step_maps / max(dependencies, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +95,11 @@ class MarginalPlan:
     settings: MarginalSettings
     schedule: Schedule
 
+    @property
+    def stepping(self) -> tuple[tuple[str, str], ...]:
+        """The dependencies that are looked at as step functions."""
+        return stepping_pairs(self.attributes, self.hints, self.settings)
+
 
 def plan_marginal(
     attributes: Sequence[ModelAttribute],
@@ -113,10 +125,16 @@ def plan_marginal(
         sequence=tuple(sequence) if sequence is not None else None,
         hints=hints,
         settings=settings,
-        schedule=Schedule(
-            releases=(*draft.histograms(), *draft.relations(), *draft.rounds(), *draft.rest(), *draft.links())
-        ),
+        schedule=draft.schedule(),
     )
+
+
+def stepping_pairs(
+    attributes: Sequence[ModelAttribute], hints: Hints, settings: MarginalSettings
+) -> tuple[tuple[str, str], ...]:
+    """Return the dependencies X -> Y that may be step functions of X."""
+    named = {a.name: a for a in attributes}
+    return tuple((x, y) for x, y in hints.functional if settings.step_maps and can_step(named[x], named[y]))
 
 
 def forced_pairs(hints: Hints, place: Mapping[str, int]) -> tuple[Clique, ...]:
@@ -148,7 +166,10 @@ class _Draft:
     def bins(self) -> dict[str, int]:
         """The most bins of each attribute."""
         limits = BinLimits(least_rows=0.0, parts=self.settings.parts, masses=self.settings.masses)
-        return {attribute.name: most_bins(attribute, limits) for attribute in self.attributes}
+        found = {attribute.name: most_bins(attribute, limits) for attribute in self.attributes}
+        for x, _ in stepping_pairs(self.attributes, self.hints, self.settings):
+            found[x] += MOST_STEPS
+        return found
 
     @property
     def linked(self) -> tuple[tuple[str, str], ...]:
@@ -159,11 +180,12 @@ class _Draft:
     @property
     def gives_way(self) -> bool:
         """Whether the rounds may have to pay for links or relations."""
-        return bool(self.linked) or any(True for _ in self.relations())
+        return bool(self.linked) or any(True for part in (self.step_maps(), self.relations()) for _ in part)
 
     def schedule(self) -> Schedule:
         """All parts, in the order in which a fit comes to them."""
-        parts = (self.histograms(), self.relations(), self.rounds(), self.rest(), self.links())
+        early = (self.histograms(), self.step_maps(), self.bin_counts(), self.relations())
+        parts = (*early, self.rounds(), self.rest(), self.links())
         return Schedule(releases=tuple(release for part in parts for release in part))
 
     def noise(self, share: float) -> float:
@@ -184,6 +206,10 @@ class _Draft:
                 each = share * PHASE_SHARE / len(phase.factors)
                 most = len(phase.factors)
                 yield self._histogram(attribute, each, most_cells=max(phase.factors), most=most, what=BY_PHASE)
+
+    def bin_counts(self) -> Iterator[PlannedRelease]:
+        """Wide attributes once more, in their bins."""
+        parts = divide_by_cells([min(a.size, WIDE_CELLS) for a in self.attributes])
         for attribute, part in zip(self.attributes, parts, strict=True):
             share = self.settings.shares.histograms * float(part) * self._bins_part(attribute)
             if share:
@@ -194,6 +220,27 @@ class _Draft:
         """The part of an attribute's budget that counts its bins: none where single codes are as few."""
         most = self.settings.parts + self.settings.masses
         return self.settings.bins_part if attribute.ordered and attribute.size > most else 0.0
+
+    def step_maps(self) -> Iterator[PlannedRelease]:
+        """Dependencies of ordered attributes with the groups they determine."""
+        pairs = stepping_pairs(self.attributes, self.hints, self.settings)
+        if not pairs:
+            return
+        named = {a.name: a for a in self.attributes}
+        share = self.settings.step_share(len(pairs))
+        yield PlannedRelease(
+            part=STEP_MAPS,
+            kind="counts",
+            what="2-way marginals of dependencies that may be step functions, taken off the rounds",
+            attributes=tuple(dict.fromkeys(name for pair in pairs for name in pair)),
+            choose=2,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(share),
+            most_cells=max(most_runs(named[x]) * named[y].size for x, y in pairs),
+            most=len(pairs),
+            share=share * len(pairs),
+            whole=self.noise_multiplier,
+        )
 
     def relations(self) -> Iterator[PlannedRelease]:
         """Close relations of ordered attributes, if their distances from independence show any."""
