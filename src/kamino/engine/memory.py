@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from kamino.model.protocol import Candidate, CodeMap, FloatArray
 from kamino.privacy import Gate
+from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.schema import CodedTable
 from kamino.schema.joint_codes import flatten_codes
 
 
@@ -22,8 +22,8 @@ class MemoryMeasurer:
         Whatever it returns went through the gate.  [test_replay_passes_for_the_measurer]
     """
 
-    def __init__(self, coded: CodedTable, sizes: Mapping[str, int], gate: Gate) -> None:
-        self._coded = coded
+    def __init__(self, codes: PrivateCodes, sizes: Mapping[str, int], gate: Gate) -> None:
+        self._codes = codes
         self._sizes = sizes
         self._gate = gate
 
@@ -63,7 +63,8 @@ class MemoryMeasurer:
         )
 
     def _count(self, attributes: Sequence[str], binning: Mapping[str, CodeMap]) -> NDArray[np.int64]:
-        columns = [self._coded[name] for name in attributes]
+        coded = open_codes(self._codes)
+        columns = [coded[name] for name in attributes]
         columns = [
             binning[name](codes) if name in binning else codes for name, codes in zip(attributes, columns, strict=True)
         ]

@@ -29,7 +29,8 @@ from kamino.constraints.tree import Kind
 from kamino.engine.rates import model_share
 from kamino.privacy import Events, Gate, GaussianEvent, PoissonGaussianEvent, epsilon, multiplier_for
 from kamino.privacy.mechanisms.samples import SamplePlan
-from kamino.schema import Codec, CodedTable
+from kamino.privacy.private import PrivateCodes, open_codes
+from kamino.schema import Codec
 from kamino.schema.decoding import decode_columns
 
 # One row in so many is sampled where the rate must be public: of 40,000 rows 100, as the paper has it.
@@ -114,7 +115,7 @@ def matrix_sensitivity(constraints: Iterable[DenialConstraint], sample_rows: int
 
 
 def release_violation_matrix(
-    coded: CodedTable,
+    private: PrivateCodes,
     codec: Codec,
     rules: Iterable[DenialConstraint],
     gate: Gate,
@@ -134,6 +135,7 @@ def release_violation_matrix(
     soft = _soft(rules)
     if not soft:
         return NoisyMatrix(constraints=(), values=np.zeros((0, 0), dtype=np.int64))
+    coded = open_codes(private)
     names = tuple(dict.fromkeys(name for c in soft for name in c.attributes))
     rows = np.column_stack([coded[name] for name in names]).astype(np.int64)
     most = max(2, sample_rows)
