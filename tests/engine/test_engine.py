@@ -16,8 +16,8 @@ from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, disc
 from kamino.model.protocol import Candidate, CodeMap
 from kamino.privacy import Budget, DeltaEvent, Gate, Neighbours
 from kamino.privacy.private import PrivateCodes, PrivateTable
-from kamino.privacy.replay import assert_replay, remove_row, replace_row
 from kamino.schema import Categorical, Codec, Integer, Schema, draft_schema
+from kamino.testing.replay import assert_replay, remove_row, replace_row
 
 SCHEMA = Schema(
     attributes={"age": Integer(min=0, max=9), "sex": Categorical(values=["F", "M"]), "pay": Integer(min=0, max=99)}

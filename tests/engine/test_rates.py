@@ -18,8 +18,8 @@ from kamino.engine import rates
 from kamino.engine.rates import RateEstimates, model_share, release_rates
 from kamino.privacy import Budget, Gate, Neighbours, SeededNoise
 from kamino.privacy.private import PrivateCodes
-from kamino.privacy.replay import add_row, assert_replay, remove_row, replace_row
 from kamino.schema import Codec, Integer, Schema
+from kamino.testing.replay import add_row, assert_replay, remove_row, replace_row
 
 CODEC = Codec(
     Schema(

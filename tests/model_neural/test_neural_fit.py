@@ -30,10 +30,10 @@ from kamino.model.neural.search import Ranges
 from kamino.model.neural.settings import NeuralSettings
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise, epsilon
-from kamino.privacy.noise_checks import noise_problems
 from kamino.privacy.private import PrivateCodes
-from kamino.privacy.replay import record, replay
 from kamino.schema import CodedTable
+from kamino.testing.noise_checks import noise_problems
+from kamino.testing.replay import record, replay
 
 NAMES = tuple(attribute.name for attribute in ATTRIBUTES)
 BUDGET = Budget(epsilon=5.0, delta=1e-6)

@@ -17,9 +17,9 @@ from kamino.pipeline.fitting import fit
 from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Gate, Neighbours, PrivacyUnit
 from kamino.privacy.private import PrivateTable
-from kamino.privacy.replay import add_row
 from kamino.sampling import Sampling
 from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema
+from kamino.testing.replay import add_row
 
 RULES = Constraints.parse(
     "city -> zone\ncheck (age >= 18)\nnot (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)"
@@ -121,7 +121,7 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
     """One row may make integers floats, a day a time, text bytes; or compare a day with times that do not reach it."""
     from kamino.io import read_table
     from kamino.privacy import Budget
-    from kamino.privacy.replay import assert_replay
+    from kamino.testing.replay import assert_replay
 
     rules = Constraints.parse("soft: not (t1.kind = t2.kind and t1.until < t2.at)\nsoft: check (until >= at)")
     known = Schema(
@@ -153,7 +153,7 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
 def test_replay_passes_for_a_unit_at_the_end_of_the_calendar() -> None:
     from kamino.io import read_table
     from kamino.privacy import Budget
-    from kamino.privacy.replay import assert_replay
+    from kamino.testing.replay import assert_replay
 
     table = private_table()
     joined = pa.array([i // 3 * 10**6 for i in range(table.num_rows)]).view(pa.timestamp("us", "Asia/Tokyo"))

@@ -26,7 +26,7 @@ from kamino.privacy import (
     gaussian_mu,
     multiplier_for,
 )
-from kamino.privacy.replay import Recorder
+from kamino.testing.replay import Recorder
 
 ONE = Budget(epsilon=1.0, delta=1e-6)
 

@@ -19,11 +19,11 @@ from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit, open_gate
 from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Budget, Gate, PrivacyUnit, SecureNoise, SeededNoise, Sensitivity
-from kamino.privacy.noise_checks import noise_problems
 from kamino.privacy.private import PrivateTable, open_codes  # noqa: TID251
-from kamino.privacy.replay import Recording, add_row, record, remove_row
-from kamino.privacy.strangers import strangers, with_invalid_text
 from kamino.schema import Categorical, Integer, Key, Schema
+from kamino.testing.noise_checks import noise_problems
+from kamino.testing.replay import Recording, add_row, record, remove_row
+from kamino.testing.strangers import strangers, with_invalid_text
 
 SCHEMA = Schema(
     attributes={

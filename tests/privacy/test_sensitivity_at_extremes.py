@@ -34,9 +34,9 @@ from kamino.pipeline.fitting import fit
 from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.private import PrivateCodes, PrivateTable
-from kamino.privacy.replay import add_row, assert_replay, remove_row, replace_row
 from kamino.privacy.unit import choose_rows
 from kamino.schema import Codec, Integer, Real, Schema
+from kamino.testing.replay import add_row, assert_replay, remove_row, replace_row
 
 # Of a nullable attribute, 2^62 - 1 values are the most.
 SIZES = [2**31, 2**53, 2**62 - 1]

@@ -24,8 +24,8 @@ from kamino.model.marginal.histogram import measure_histogram
 from kamino.model.protocol import CodeMap, ModelAttribute
 from kamino.privacy import Budget, Gate
 from kamino.privacy.private import PrivateCodes, PrivateTable
-from kamino.privacy.replay import add_row, assert_replay
 from kamino.schema import Codec, Integer, Schema
+from kamino.testing.replay import add_row, assert_replay
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,7 @@
 """Privacy: the budget, what was spent of it, and the gate through which private data becomes public.
 
 Make a `Budget`, open a `Gate` on it, and ask the gate for releases; read what they cost in `gate.ledger`. To
-test a path for leaks, run it under `kamino.privacy.replay.assert_replay`.
+test a path for leaks, run it under `kamino.testing.replay.assert_replay`.
 """
 
 from __future__ import annotations
