@@ -18,12 +18,11 @@ from kamino.engine.paper_weights import (
     _least,
     matrix_sensitivity,
     paper_noise,
-    paper_weights_events,
     release_violation_matrix,
     violation_matrix,
 )
 from kamino.engine.rates import model_share
-from kamino.privacy import Budget, Gate, Neighbours, SeededNoise, multiplier_for
+from kamino.privacy import Budget, Gate, Neighbours, PoissonGaussianEvent, SeededNoise, multiplier_for
 from kamino.privacy.private import PrivateCodes
 from kamino.schema import Codec, Integer, Schema
 
@@ -136,9 +135,8 @@ def test_events_are_what_is_charged() -> None:
     gate = Gate(Budget(epsilon=3.0, delta=1e-6), noise=SeededNoise(1))
     facts = {"sample_rows": 3, "noise_multiplier": 2.0, "num_rows": 30}
     release_violation_matrix(PrivateCodes(CODEC.encode(made(30))), CODEC, RULES, gate, **facts)
-    assert gate.ledger.entries[0].events == paper_weights_events(RULES, **facts)
+    assert gate.ledger.entries[0].events == ((PoissonGaussianEvent(noise_multiplier=2.0, sampling_rate=0.1), 1),)
     hard = Constraints.parse("a -> b")
-    assert paper_weights_events(hard, **facts) == ()
     assert paper_noise(hard, gate) == 0.0
     assert release_violation_matrix(PrivateCodes(CODEC.encode(made(30))), CODEC, hard, gate, **facts).constraints == ()
     assert len(gate.ledger.entries) == 1

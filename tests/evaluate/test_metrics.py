@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from tests.constraints.strategies import tables
 
 from kamino.errors import InputError
-from kamino.evaluate.metrics import bin_tables, marginal_distances
+from kamino.evaluate.metrics import bin_tables, distances_of
 
 
 def test_distance_is_half_the_l1() -> None:
     true = pa.table({"x": ["u", "u", "v", None], "y": ["p", "q", "p", "q"]})
     synthetic = pa.table({"x": ["u", "v", "v", "v"], "y": ["p", "p", "q", "q"]})
-    one = marginal_distances(true, synthetic, order=1)
+    one = distances_of(bin_tables(true, synthetic), order=1)
     assert one.by_attributes == {("x",): 0.5, ("y",): 0.0}
     assert (one.mean, one.maximum) == (0.25, 0.5)
     # true cells: up uq vp -q; synthetic cells: up vp vq vq; a quarter each, so uq and -q against vq and vq
-    assert marginal_distances(true, synthetic, order=2).by_attributes == {("x", "y"): 0.5}
+    assert distances_of(bin_tables(true, synthetic), order=2).by_attributes == {("x", "y"): 0.5}
 
 
 def test_numbers_fall_into_sixteen_bins_of_the_true_range() -> None:
@@ -37,17 +37,17 @@ def test_dates_are_numbers() -> None:
 
 def test_sizes_may_differ_and_empty_is_far_from_anything() -> None:
     one = pa.table({"x": ["a", "b"]})
-    assert marginal_distances(one, pa.table({"x": ["a", "b"] * 50}), order=1).mean == 0
-    assert marginal_distances(one, one.slice(0, 0), order=1).mean == 1
-    assert marginal_distances(one.slice(0, 0), one.slice(0, 0), order=1).mean == 0
+    assert distances_of(bin_tables(one, pa.table({"x": ["a", "b"] * 50})), order=1).mean == 0
+    assert distances_of(bin_tables(one, one.slice(0, 0)), order=1).mean == 1
+    assert distances_of(bin_tables(one.slice(0, 0), one.slice(0, 0)), order=1).mean == 0
 
 
 def test_missing_columns_are_named() -> None:
     with pytest.raises(InputError, match="lacks the columns y"):
-        marginal_distances(pa.table({"x": [1], "y": [1]}), pa.table({"x": [1]}), order=1)
+        distances_of(bin_tables(pa.table({"x": [1], "y": [1]}), pa.table({"x": [1]})), order=1)
 
 
 @settings(max_examples=50, deadline=None)
 @given(tables())
 def test_a_table_is_at_no_distance_from_itself(table: pa.Table) -> None:
-    assert marginal_distances(table, table, order=2).maximum == 0
+    assert distances_of(bin_tables(table, table), order=2).maximum == 0

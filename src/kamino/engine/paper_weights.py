@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from kamino.constraints import DenialConstraint, violations_per_row
 from kamino.constraints.tree import Kind
 from kamino.engine.rates import model_share
-from kamino.privacy import Events, Gate, GaussianEvent, PoissonGaussianEvent, epsilon, multiplier_for
+from kamino.privacy import Gate, GaussianEvent, PoissonGaussianEvent, epsilon, multiplier_for
 from kamino.privacy.mechanisms.samples import SamplePlan
 from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.schema import Codec
@@ -47,21 +47,6 @@ class NoisyMatrix:
 
     constraints: tuple[DenialConstraint, ...]
     values: NDArray[np.int64]
-
-
-def paper_weights_events(
-    rules: Iterable[DenialConstraint],
-    *,
-    sample_rows: int,
-    noise_multiplier: float,
-    num_rows: float,
-    sampling_rate: float | None = None,
-) -> Events:
-    """Return what `release_violation_matrix` costs; nothing if no constraint is soft, or without noise."""
-    if not _soft(rules) or not noise_multiplier:
-        return ()
-    rate = _rate(sample_rows, num_rows, sampling_rate)
-    return ((PoissonGaussianEvent(noise_multiplier=noise_multiplier, sampling_rate=rate), 1),)
 
 
 def paper_noise(rules: Iterable[DenialConstraint], gate: Gate) -> float:

@@ -83,10 +83,10 @@ def compare_marginals(
     )
 
 
-def split_halves(pair: BinnedPair, *, seed: int = 0) -> BinnedPair:
+def split_halves(pair: BinnedPair) -> BinnedPair:
     """Two random halves of the true table as a pair of their own: how far apart chance alone drives tables."""
     rows = len(next(iter(pair.true.values()), ()))
-    order = np.random.default_rng(seed).permutation(rows)
+    order = np.random.default_rng(0).permutation(rows)
     one, two = order[: rows // 2], order[rows // 2 :]
     return BinnedPair(
         true={name: bins[one] for name, bins in pair.true.items()},

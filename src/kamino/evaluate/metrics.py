@@ -48,33 +48,25 @@ class Distances:
         return max(self.by_attributes.values(), default=0.0)
 
 
-def bin_tables(true: pa.Table, synthetic: pa.Table, *, num_bins: int = NUM_BINS) -> BinnedPair:
-    """Numbers and times in `num_bins` bins of equal width over the true range, everything else by value.
+def bin_tables(true: pa.Table, synthetic: pa.Table) -> BinnedPair:
+    """Numbers and times in `NUM_BINS` bins of equal width over the true range, everything else by value.
 
     Null is a bin of its own. A synthetic number outside the true range falls into the nearest bin.
     """
     require_columns(true.column_names, synthetic.column_names)
     left, right, sizes = {}, {}, {}
     for name in true.column_names:
-        left[name], right[name], sizes[name] = _bin_columns(true.column(name), synthetic.column(name), num_bins)
+        left[name], right[name], sizes[name] = _bin_columns(true.column(name), synthetic.column(name))
     return BinnedPair(true=left, synthetic=right, sizes=sizes)
 
 
-def marginal_distances(
-    true: pa.Table, synthetic: pa.Table, *, order: int, names: Sequence[str] | None = None
-) -> Distances:
+def distances_of(pair: BinnedPair, *, order: int, names: Sequence[str] | None = None) -> Distances:
     """The total variation distance (half the L1 distance) of every `order`-way marginal.
 
     >>> a, b = pa.table({"x": ["u", "u", "v", "v"]}), pa.table({"x": ["u", "v", "v", "v"]})
-    >>> marginal_distances(a, b, order=1).mean
+    >>> distances_of(bin_tables(a, b), order=1).mean
     0.25
     """
-    pair = bin_tables(true, synthetic)
-    return distances_of(pair, order=order, names=names)
-
-
-def distances_of(pair: BinnedPair, *, order: int, names: Sequence[str] | None = None) -> Distances:
-    """As `marginal_distances`, for tables that are binned already."""
     chosen = combinations(names if names is not None else tuple(pair.sizes), order)
     return Distances(order=order, by_attributes={each: _distance(pair, each) for each in chosen})
 
@@ -90,9 +82,9 @@ def _distance(pair: BinnedPair, names: tuple[str, ...]) -> float:
     return float(np.abs(a - b).sum() / 2)
 
 
-def _bin_columns(true: pa.ChunkedArray, synthetic: pa.ChunkedArray, num_bins: int) -> tuple[Bins, Bins, int]:
+def _bin_columns(true: pa.ChunkedArray, synthetic: pa.ChunkedArray) -> tuple[Bins, Bins, int]:
     if _is_numeric(true.type) and (_is_numeric(synthetic.type) or synthetic.null_count == len(synthetic)):
-        return _bin_numbers(true, synthetic, num_bins)
+        return _bin_numbers(true, synthetic)
     both = pa.chunked_array([*true.cast(pa.string()).chunks, *synthetic.cast(pa.string()).chunks], type=pa.string())
     encoded = both.combine_chunks().dictionary_encode()
     size = len(encoded.dictionary)
@@ -119,14 +111,14 @@ def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     return np.asarray(pc.fill_null(floats, float("nan")))
 
 
-def _bin_numbers(true: pa.ChunkedArray, synthetic: pa.ChunkedArray, num_bins: int) -> tuple[Bins, Bins, int]:
+def _bin_numbers(true: pa.ChunkedArray, synthetic: pa.ChunkedArray) -> tuple[Bins, Bins, int]:
     a, b = _numbers(true), _numbers(synthetic)
     finite = a[np.isfinite(a)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    edges = np.linspace(low, high, num_bins + 1)[1:-1] if high > low else np.empty(0)
+    edges = np.linspace(low, high, NUM_BINS + 1)[1:-1] if high > low else np.empty(0)
 
     def place(values: npt.NDArray[np.float64]) -> Bins:
         bins = np.searchsorted(edges, np.nan_to_num(values, nan=low), side="right")
-        return np.where(np.isnan(values), num_bins, bins).astype(np.int64)
+        return np.where(np.isnan(values), NUM_BINS, bins).astype(np.int64)
 
-    return place(a), place(b), num_bins + 1
+    return place(a), place(b), NUM_BINS + 1
