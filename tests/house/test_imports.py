@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 # From the ground up. The engine plugs into the protocol that the model states, so it comes after it.
 # `io`, `datasets` and `testing` are edges beside the stages; nothing imports `testing`.
 STAGES = (
+    "late_imports",
     "errors",
     "limits",
     "arrays",
@@ -29,7 +30,7 @@ STAGES = (
     "cli",
 )
 EDGES = {
-    "io": {"errors", "limits", "schema", "io"},
+    "io": {"errors", "late_imports", "limits", "schema", "io"},
     "datasets": {"datasets", "errors"},
     "testing": {"errors", "privacy", "testing"},
 }
