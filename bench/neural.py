@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from bench.tables import read, table_names
-from kamino.engine import MemoryMeasurer
+from kamino.engine import MemoryMeasurer, NeuralRows
 from kamino.evaluate.metrics import bin_tables, distances_of
 from kamino.model import SavedModel, fit_marginal
 from kamino.model.neural import fit_neural
 from kamino.pipeline.hints import hints_of, model_attributes
 from kamino.privacy import Budget, Gate, Neighbours, multiplier_for
+from kamino.privacy.private import PrivateCodes
 from kamino.sampling import build_plan
 from kamino.schema import Codec, CodedTable, draft_schema
 
@@ -48,9 +49,9 @@ def fit(coded: CodedTable, codec: Codec, gate: Gate, arguments: argparse.Namespa
     attributes, rules = model_attributes(codec), read(arguments.data, arguments.tables[0])[1]
     sequence = build_plan(codec, rules).sequence
     if arguments.backend == "neural":
-        return fit_neural(coded, attributes, gate, sequence=sequence, jobs=arguments.jobs)
+        return fit_neural(NeuralRows(PrivateCodes(coded), gate), attributes, sequence=sequence, jobs=arguments.jobs)
     multiplier = multiplier_for(gate.gaussian_left()) if gate.budget.is_private else 0.0
-    measurer = MemoryMeasurer(coded, codec.sizes, gate)
+    measurer = MemoryMeasurer(PrivateCodes(coded), codec.sizes, gate)
     hints = hints_of(rules, codec)
     return fit_marginal(measurer, attributes, noise_multiplier=multiplier, sequence=sequence, hints=hints)
 

@@ -32,6 +32,7 @@ from kamino.pipeline.binding import bind_constraints
 from kamino.pipeline.hints import hints_of, model_attributes
 from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate, multiplier_for
+from kamino.privacy.private import PrivateCodes
 from kamino.sampling import DrawOptions, build_plan, draw_table
 from kamino.sampling.partners import rates_of
 from kamino.sampling.soft.weights import FoundWeights, find_weights
@@ -105,7 +106,7 @@ class Problem:
     def fit(self, gate: Gate, *, share: float) -> TupleModel:
         """The default model for a share of the budget."""
         return fit_marginal(
-            MemoryMeasurer(self.coded, self.codec.sizes, gate),
+            MemoryMeasurer(PrivateCodes(self.coded), self.codec.sizes, gate),
             model_attributes(self.codec),
             noise_multiplier=multiplier_for(gate.gaussian_left() * share),
             hints=hints_of(self.rules, self.codec),
@@ -114,7 +115,7 @@ class Problem:
     def rates(self, gate: Gate, model: TupleModel) -> RateEstimates:
         """Measure the rates with what is left of the budget."""
         left = multiplier_for(gate.gaussian_left())
-        return release_rates(self.coded, self.codec, self.rules, gate, model=model, noise_multiplier=left)
+        return release_rates(PrivateCodes(self.coded), self.codec, self.rules, gate, model=model, noise_multiplier=left)
 
     def distance(self, columns: dict[str, IntArray], order: int = 2) -> float:
         """The mean distance of marginals to the true table's."""
@@ -246,7 +247,7 @@ def run_table(arguments: argparse.Namespace) -> None:
         plan = build_plan(problem.codec, problem.rules, sequence=model.sequence)
         begin = time.process_time()
         found = paper_weights(
-            problem.coded,
+            PrivateCodes(problem.coded),
             problem.codec,
             plan,
             problem.rules,

@@ -10,9 +10,9 @@ import pyarrow.compute
 import pytest
 
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
-from kamino.privacy.noise_checks import noise_problems
-from kamino.privacy.replay import add_row, record, remove_row, replace_row
-from kamino.privacy.strangers import strangers
+from kamino.testing.noise_checks import noise_problems
+from kamino.testing.replay import add_row, record, remove_row, replace_row
+from kamino.testing.strangers import strangers
 
 Replays = Callable[..., None]
 STRANGERS = ("empty", "all null", "ten times as long", "one value", "rearranged", "odd cells")

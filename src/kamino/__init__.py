@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.constraints import Constraints
@@ -20,13 +22,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Constraints", "Schema", "Synthesizer", "__version__"]
 
-_HOMES = {"Constraints": "kamino.constraints", "Schema": "kamino.schema", "Synthesizer": "kamino.pipeline"}
+_HOMES = {"Constraints": "constraints", "Schema": "schema", "Synthesizer": "pipeline"}
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that `import kamino` stays light."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kamino' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__ = late_imports(__name__, _HOMES)

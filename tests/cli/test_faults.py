@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from kamino.cli.app import app, main
 from kamino.cli.render_run import print_run
-from kamino.cli.stages import show_stages
+from kamino.cli.stage_bar import show_stages
 from kamino.errors import InputError
 from kamino.pipeline import Stage, Synthesizer
 
@@ -130,7 +130,9 @@ def test_synth_tells_no_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert told.exit_code == 0, told.output
     assert not re.search(r"\d s\b|\d:\d\d", told.output)
     file = StringIO()
-    monkeypatch.setattr("kamino.cli.stages.error_console", lambda: Console(file=file, force_terminal=True, width=200))
+    monkeypatch.setattr(
+        "kamino.cli.stage_bar.error_console", lambda: Console(file=file, force_terminal=True, width=200)
+    )
     with show_stages(Stage.READ, Stage.FIT) as progress:
         progress(Stage.FIT)
     assert Stage.FIT.value in file.getvalue()

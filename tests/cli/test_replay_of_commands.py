@@ -21,8 +21,8 @@ from kamino.cli import synth as synth_command
 from kamino.cli.app import app
 from kamino.pipeline import fitting as fitting_module
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
-from kamino.privacy.replay import assert_replay, record, remove_row
-from kamino.privacy.strangers import with_invalid_text
+from kamino.testing.replay import assert_replay, record, remove_row
+from kamino.testing.strangers import with_invalid_text
 
 SCHEMA = """\
 attributes:

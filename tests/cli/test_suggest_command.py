@@ -16,6 +16,7 @@ from kamino.cli import suggest as suggest_command
 from kamino.cli.app import app
 from kamino.engine.suggesting import suggest_constraints
 from kamino.privacy import Gate
+from kamino.privacy.private import PrivateTable, open_table  # noqa: TID251
 
 ATTRIBUTES = """\
 attributes:
@@ -44,9 +45,9 @@ def suggest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(unit: str) -> tuple[str, pa.Table, Gate]:
         seen: list[Any] = []
 
-        def spy(table: pa.Table, gate: Gate, **options: Any) -> Any:
-            seen.extend((table, gate))
-            return suggest_constraints(table, gate, **options)
+        def spy(private: PrivateTable, gate: Gate, **options: Any) -> Any:
+            seen.extend((open_table(private), gate))
+            return suggest_constraints(private, gate, **options)
 
         monkeypatch.setattr(suggest_command, "suggest_constraints", spy)
         pa.csv.write_csv(private_table(), tmp_path / "t.csv")

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kamino.engine import MemoryMeasurer
+from kamino.engine import MemoryMeasurer, NeuralRows
 from kamino.errors import ModelError
 from kamino.model import ModelAttribute, SavedModel, TupleModel, fit_marginal, load_model
 from kamino.model.neural import NeuralSettings, Parameters, fit_neural
 from kamino.privacy import Budget, Gate, SeededNoise
+from kamino.privacy.private import PrivateCodes
 from kamino.schema import CodedTable
 
 ATTRIBUTES = (
@@ -36,7 +37,7 @@ def private_codes() -> CodedTable:
 
 def marginal_model(sequence: tuple[str, ...]) -> SavedModel:
     gate = Gate(Budget(epsilon=math.inf, delta=1e-6))
-    measurer = MemoryMeasurer(private_codes(), {each.name: each.size for each in ATTRIBUTES}, gate)
+    measurer = MemoryMeasurer(PrivateCodes(private_codes()), {each.name: each.size for each in ATTRIBUTES}, gate)
     return fit_marginal(measurer, ATTRIBUTES, noise_multiplier=0.0, sequence=sequence)
 
 
@@ -52,7 +53,7 @@ def neural_model(sequence: tuple[str, ...]) -> SavedModel:
         histogram_noise=0.0,
     )
     settings = NeuralSettings(dim=8, hidden=4, parameters=parameters)
-    return fit_neural(private_codes(), ATTRIBUTES, gate, sequence=sequence, settings=settings)
+    return fit_neural(NeuralRows(PrivateCodes(private_codes()), gate), ATTRIBUTES, sequence=sequence, settings=settings)
 
 
 BACKENDS: dict[str, Callable[[tuple[str, ...]], SavedModel]] = {"marginal": marginal_model, "neural": neural_model}

@@ -15,8 +15,9 @@ import pytest
 from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, discover_types, set_delta_aside
 from kamino.model.protocol import Candidate, CodeMap
 from kamino.privacy import Budget, DeltaEvent, Gate, Neighbours
-from kamino.privacy.replay import assert_replay, remove_row, replace_row
+from kamino.privacy.private import PrivateCodes, PrivateTable
 from kamino.schema import Categorical, Codec, Integer, Schema, draft_schema
+from kamino.testing.replay import assert_replay, remove_row, replace_row
 
 SCHEMA = Schema(
     attributes={"age": Integer(min=0, max=9), "sex": Categorical(values=["F", "M"]), "pay": Integer(min=0, max=99)}
@@ -31,7 +32,7 @@ def exact_gate() -> Gate:
 
 def measurer(table: pa.Table, gate: Gate) -> MemoryMeasurer:
     codec = Codec(SCHEMA)
-    return MemoryMeasurer(codec.encode(table), codec.sizes, gate)
+    return MemoryMeasurer(PrivateCodes(codec.encode(table)), codec.sizes, gate)
 
 
 def test_marginals_are_contingency_tables_in_c_order() -> None:
@@ -94,7 +95,7 @@ def mixed_table(rows: int) -> pa.Table:
 
 def found_domains(table: pa.Table, gate: Gate) -> Schema:
     share = DiscoveryShare(mu_squared=0.04, delta=5e-7)
-    return discover_domains(table, draft_schema(table), gate, share)
+    return discover_domains(PrivateTable(table), draft_schema(table), gate, share)
 
 
 def test_domains_cover_the_data_and_not_much_more() -> None:
@@ -164,7 +165,7 @@ def as_text(table: pa.Table) -> pa.Table:
 def test_types_of_text_are_found() -> None:
     table = as_text(mixed_table(20_000))
     odd = pa.concat_tables([table, pa.table({name: ["n/a"] for name in table.column_names})])
-    schema = discover_types(odd, Gate(Budget(epsilon=1.0, delta=1e-6)), mu_squared=0.005)
+    schema = discover_types(PrivateTable(odd), Gate(Budget(epsilon=1.0, delta=1e-6)), mu_squared=0.005)
     assert {name: schema[name].type for name in schema} == {
         "city": "categorical",
         "age": "integer",
@@ -180,7 +181,7 @@ def test_types_of_text_are_found() -> None:
 
 def test_leading_zeros_are_text() -> None:
     table = pa.table({"zip": [f"{n:05d}" for n in range(20_000)]})
-    schema = discover_types(table, Gate(Budget(epsilon=1.0, delta=1e-6)), mu_squared=0.005)
+    schema = discover_types(PrivateTable(table), Gate(Budget(epsilon=1.0, delta=1e-6)), mu_squared=0.005)
     assert schema["zip"].type == "categorical"
 
 
@@ -189,7 +190,7 @@ def test_replay_passes_for_types(change: str) -> None:
     table = mixed_table(300)
 
     def run(private: pa.Table, gate: Gate) -> str:
-        return discover_types(private, gate, mu_squared=0.005).to_yaml()
+        return discover_types(PrivateTable(private), gate, mu_squared=0.005).to_yaml()
 
     assert_replay(run, as_text(table), as_text(CHANGES[change](table)))
     odd = pa.concat_tables([as_text(table), pa.table({name: ["n/a"] for name in table.column_names})])
@@ -208,8 +209,8 @@ def test_delta_of_discovery_does_not_follow_the_types(epsilon: float) -> None:
         gate = Gate(Budget(epsilon=epsilon, delta=1e-6))
         share = set_delta_aside(gate, DiscoveryShare(mu_squared=0.004, delta=1e-7))
         assert [entry.kind for entry in gate.ledger.entries] == ["aside"]
-        schema = discover_types(table, gate, mu_squared=0.001)
-        discover_domains(table, schema, gate, share)
+        schema = discover_types(PrivateTable(table), gate, mu_squared=0.001)
+        discover_domains(PrivateTable(table), schema, gate, share)
         left.append((gate.ledger.delta_left(), pytest.approx(gate.ledger.gaussian_left(), rel=1e-12)))
     assert left[0] == left[1] == left[2]
     assert left[0][0] == (9e-7 if epsilon == 1 else 1e-6)
@@ -226,7 +227,11 @@ def test_a_text_table_is_charged_for_all_delta_before_anything_is_drawn() -> Non
         table = pa.table({name: [f"{prefix}{i}" for i in rng.integers(0, 50, 3_000)] for name in "ab"})
         made = Synthesizer(epsilon=1.0, seed=1)
         gate = Gate(made.settings.budget)
-        fit(table, plan_table(table, None, made.constraints, made.settings, untyped=True), gate)
+        fit(
+            PrivateTable(table),
+            plan_table(PrivateTable(table), None, made.constraints, made.settings, untyped=True),
+            gate,
+        )
         events = [event for entry in gate.ledger.entries for event, _ in entry.events]
         found.append(sum(event.delta for event in events if isinstance(event, DeltaEvent)))
         assert gate.ledger.entries[0].kind == "aside"

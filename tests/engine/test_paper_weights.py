@@ -18,12 +18,12 @@ from kamino.engine.paper_weights import (
     _least,
     matrix_sensitivity,
     paper_noise,
-    paper_weights_events,
     release_violation_matrix,
     violation_matrix,
 )
 from kamino.engine.rates import model_share
-from kamino.privacy import Budget, Gate, Neighbours, SeededNoise, multiplier_for
+from kamino.privacy import Budget, Gate, Neighbours, PoissonGaussianEvent, SeededNoise, multiplier_for
+from kamino.privacy.private import PrivateCodes
 from kamino.schema import Codec, Integer, Schema
 
 CODEC = Codec(Schema(attributes={n: Integer(min=0, max=3, nullable=True) for n in "abc"}))
@@ -71,7 +71,13 @@ def test_the_bound_is_reached() -> None:
 def test_replay_passes_for_the_violation_matrix(sample_rows: int, replays: Callable[..., None]) -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
         found = release_violation_matrix(
-            CODEC.encode(table), CODEC, RULES, gate, sample_rows=sample_rows, noise_multiplier=9.0, num_rows=30
+            PrivateCodes(CODEC.encode(table)),
+            CODEC,
+            RULES,
+            gate,
+            sample_rows=sample_rows,
+            noise_multiplier=9.0,
+            num_rows=30,
         )
         return found.values
 
@@ -81,7 +87,7 @@ def test_replay_passes_for_the_violation_matrix(sample_rows: int, replays: Calla
 def test_exact_entries_are_counts_within_the_sample() -> None:
     table = made(30)
     found = release_violation_matrix(
-        CODEC.encode(table),
+        PrivateCodes(CODEC.encode(table)),
         CODEC,
         RULES,
         Gate(Budget(epsilon=math.inf, delta=1e-6)),
@@ -105,7 +111,7 @@ def test_noise_of_the_paper_fits_the_budget(relation: Neighbours) -> None:
     gate.release_row_count(30, noise_multiplier=model)
     coded = CODEC.encode(made(30))
     release_violation_matrix(
-        coded,
+        PrivateCodes(coded),
         CODEC,
         RULES,
         gate,
@@ -128,10 +134,9 @@ def test_the_least_noise_that_fits_is_found(needed: float) -> None:
 def test_events_are_what_is_charged() -> None:
     gate = Gate(Budget(epsilon=3.0, delta=1e-6), noise=SeededNoise(1))
     facts = {"sample_rows": 3, "noise_multiplier": 2.0, "num_rows": 30}
-    release_violation_matrix(CODEC.encode(made(30)), CODEC, RULES, gate, **facts)
-    assert gate.ledger.entries[0].events == paper_weights_events(RULES, **facts)
+    release_violation_matrix(PrivateCodes(CODEC.encode(made(30))), CODEC, RULES, gate, **facts)
+    assert gate.ledger.entries[0].events == ((PoissonGaussianEvent(noise_multiplier=2.0, sampling_rate=0.1), 1),)
     hard = Constraints.parse("a -> b")
-    assert paper_weights_events(hard, **facts) == ()
     assert paper_noise(hard, gate) == 0.0
-    assert release_violation_matrix(CODEC.encode(made(30)), CODEC, hard, gate, **facts).constraints == ()
+    assert release_violation_matrix(PrivateCodes(CODEC.encode(made(30))), CODEC, hard, gate, **facts).constraints == ()
     assert len(gate.ledger.entries) == 1

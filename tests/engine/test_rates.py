@@ -17,8 +17,9 @@ from kamino.constraints import Constraints, count_violations
 from kamino.engine import rates
 from kamino.engine.rates import RateEstimates, model_share, release_rates
 from kamino.privacy import Budget, Gate, Neighbours, SeededNoise
-from kamino.privacy.replay import add_row, assert_replay, remove_row, replace_row
+from kamino.privacy.private import PrivateCodes
 from kamino.schema import Codec, Integer, Schema
+from kamino.testing.replay import add_row, assert_replay, remove_row, replace_row
 
 CODEC = Codec(
     Schema(
@@ -60,7 +61,9 @@ def made(num_rows: int, seed: int = 1) -> pa.Table:
 
 def run(table: pa.Table, gate: Gate, *, num_rows: float = 60.0, noise_multiplier: float = 9.0) -> RateEstimates:
     model = SaidModel(num_rows)
-    return release_rates(CODEC.encode(table), CODEC, RULES, gate, model=model, noise_multiplier=noise_multiplier)
+    return release_rates(
+        PrivateCodes(CODEC.encode(table)), CODEC, RULES, gate, model=model, noise_multiplier=noise_multiplier
+    )
 
 
 def truth(table: pa.Table) -> list[float]:
@@ -131,7 +134,9 @@ def test_small_groups_need_little_noise() -> None:
 def test_nothing_soft_costs_nothing() -> None:
     gate = Gate(Budget(epsilon=1.0, delta=1e-6))
     coded = CODEC.encode(made(10))
-    found = release_rates(coded, CODEC, Constraints.parse("a -> b"), gate, model=SaidModel(10), noise_multiplier=9.0)
+    found = release_rates(
+        PrivateCodes(coded), CODEC, Constraints.parse("a -> b"), gate, model=SaidModel(10), noise_multiplier=9.0
+    )
     assert found == RateEstimates()
     assert not gate.ledger.to_rows()
 

@@ -14,6 +14,7 @@ from kamino.constraints import Constraints
 from kamino.engine.broken_rows import count_repeats, count_strays, order_statistic
 from kamino.engine.suggesting import suggest_constraints
 from kamino.privacy import Budget, Gate, SeededNoise
+from kamino.privacy.private import PrivateTable
 
 
 def made(num_rows: int) -> pa.Table:
@@ -35,7 +36,7 @@ def made(num_rows: int) -> pa.Table:
 
 def test_planted_constraints_are_suggested() -> None:
     gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(4))
-    found = suggest_constraints(made(20_000), gate, ordered=("pay", "tax", "coin"))
+    found = suggest_constraints(PrivateTable(made(20_000)), gate, ordered=("pay", "tax", "coin"))
     lines = {each.line for each in found}
     assert {"key (number)", "town -> county", "pay -> tax"} <= lines
     assert "county, sort -> fee" in lines
@@ -47,7 +48,7 @@ def test_planted_constraints_are_suggested() -> None:
 
 def test_the_budget_is_spent_in_two_releases() -> None:
     gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(4))
-    suggest_constraints(made(2_000), gate)
+    suggest_constraints(PrivateTable(made(2_000)), gate)
     assert len(gate.ledger.to_rows()) == 2
     assert 0.49 < gate.ledger.spent() <= 0.5
 
@@ -58,7 +59,7 @@ def test_orders_within_groups_are_suggested() -> None:
     school, points = rng.integers(0, 5, 20_000), rng.integers(0, 500, 20_000)
     table = pa.table({"school": school, "points": points, "grade": points * (1 + school) // 10 - 60 * school})
     gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(4))
-    lines = {each.line for each in suggest_constraints(table, gate, ordered=("points", "grade"))}
+    lines = {each.line for each in suggest_constraints(PrivateTable(table), gate, ordered=("points", "grade"))}
     assert "not (t1.school = t2.school and t1.points < t2.points and t1.grade > t2.grade)" in lines
     assert not any(line.startswith("not (t1.points") for line in lines)
 
@@ -87,23 +88,23 @@ def test_noise_alone_suggests_nothing() -> None:
     for seed in range(10):
         table = pa.table({f"c{i}": rng.integers(0, 2 + 3 * i, 4_000) for i in range(8)})
         gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(seed))
-        assert suggest_constraints(table, gate, ordered=tuple(table.column_names)) == ()
+        assert suggest_constraints(PrivateTable(table), gate, ordered=tuple(table.column_names)) == ()
 
 
 def test_replay_passes_for_suggestions_within_groups(replays: Callable[..., None]) -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
-        return [str(each) for each in suggest_constraints(table, gate, ordered=("pay", "tax"))]
+        return [str(each) for each in suggest_constraints(PrivateTable(table), gate, ordered=("pay", "tax"))]
 
     replays(run, made(300).select(["sort", "county", "pay", "tax"]), epsilon=40.0)
 
 
 def test_replay_passes_for_suggestions(replays: Callable[..., None]) -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
-        return [str(each) for each in suggest_constraints(table, gate, ordered=("pay", "tax"))]
+        return [str(each) for each in suggest_constraints(PrivateTable(table), gate, ordered=("pay", "tax"))]
 
     replays(run, made(60))
 
 
 def test_an_empty_table_suggests_nothing() -> None:
     gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(4))
-    assert not any("->" in each.line for each in suggest_constraints(made(0), gate))
+    assert not any("->" in each.line for each in suggest_constraints(PrivateTable(made(0)), gate))

@@ -59,7 +59,7 @@ def test_rare_labels_are_trained_on(rows: int) -> None:
     """One training row has another label than all the others; eight rows are too few to set some aside."""
     pytest.importorskip("sklearn")
     true = linked(100, 1)
-    train = split_rows(100, rows, max_rows=None, seed=0).train["synthetic"]
+    train = split_rows(100, rows, max_rows=None).train["synthetic"]
     labels = np.full(rows, "no")
     labels[train[0]] = "yes"
     found = train_models(true, linked(rows, 2).set_column(1, "label", [labels]), sides=("synthetic",))
@@ -69,10 +69,10 @@ def test_rare_labels_are_trained_on(rows: int) -> None:
 
 
 def test_train_and_test_rows_are_apart() -> None:
-    split = split_rows(100, 50, max_rows=None, seed=0)
+    split = split_rows(100, 50, max_rows=None)
     assert (len(split.train["true"]), len(split.train["synthetic"]), len(split.test)) == (70, 35, 30)
     assert not set(split.train["true"]) & set(split.test)
-    smaller = split_rows(100, 50, max_rows=10, seed=0)
+    smaller = split_rows(100, 50, max_rows=10)
     assert len(smaller.train["true"]) == len(smaller.train["synthetic"]) == 10
     assert smaller.test.tolist() == split.test.tolist()
 

@@ -10,6 +10,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXPECTED = {
+    "replay_a_pipeline.py": "mean_age passes\nmean_age_that_peeks leaks\n",
     "check_a_table.py": "1 of 6 (fd)\n   rows 3, 4\n1 of 6 (order)\n   rows 3, 2\n1 of 4 (unary)\n   rows 1\n",
     "synthesize_a_table.py": "1000 rows, for release\n" + 6 * "0 violations\n" + "{'M'}\n",
 }

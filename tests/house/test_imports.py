@@ -13,8 +13,9 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 
 # From the ground up. The engine plugs into the protocol that the model states, so it comes after it.
-# `io` and `datasets` are edges beside the stages: they know errors, limits and schema only.
+# `io`, `datasets` and `testing` are edges beside the stages; nothing imports `testing`.
 STAGES = (
+    "late_imports",
     "errors",
     "limits",
     "arrays",
@@ -28,7 +29,11 @@ STAGES = (
     "pipeline",
     "cli",
 )
-EDGES = {"io": {"errors", "limits", "schema", "io"}, "datasets": {"datasets", "errors"}}
+EDGES = {
+    "io": {"errors", "late_imports", "limits", "schema", "io"},
+    "datasets": {"datasets", "errors"},
+    "testing": {"errors", "privacy", "testing"},
+}
 
 
 def stage_of(path: Path) -> str:
@@ -61,6 +66,21 @@ def test_imports_point_one_way(path: Path) -> None:
     if stage == "__init__":
         return
     assert imported_stages(path) <= allowed(stage), f"{stage} may import {sorted(allowed(stage))}"
+
+
+def test_the_map_names_what_is_there() -> None:
+    """ARCHITECTURE.md: every file, folder and test that it names exists, and so does every package."""
+    import re
+
+    root = SOURCE.parents[1]
+    text = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w.]+(?:/[\w.]*)+", re.sub(r"https?://\S+", "", text)))
+    missing = [name for name in named if not (SOURCE / name).exists() and not (root / name).exists()]
+    assert missing == []
+    tests = "".join(path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py"))
+    assert [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in tests] == []
+    packages = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    assert [name for name in packages if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_guarantees_name_tests_that_exist() -> None:

@@ -5,7 +5,8 @@ import pytest
 
 pytest.importorskip("jax", reason="the neural extra is not installed")
 
-from kamino.model.neural.histogram import numeric_cells, release_histogram, to_distribution
+from kamino.engine.neural_rows import release_histogram
+from kamino.model.neural.histogram import numeric_cells, to_distribution
 from kamino.model.neural.layout import Layout, context_arrays, empty_embeddings, head, with_unit
 from kamino.model.neural.model import NeuralModel, SubModel
 from kamino.model.neural.network import log_softmax, loss, normal_cells, normal_of, outputs

@@ -19,6 +19,7 @@ pytest.importorskip("jax", reason="the neural extra is not installed")
 
 from tests.model_neural.tables import ATTRIBUTES, LIMITS, make_table, quick_settings
 
+from kamino.engine import NeuralRows
 from kamino.errors import ModelError
 from kamino.model.neural import extra
 from kamino.model.neural.backend import fit_neural
@@ -29,9 +30,10 @@ from kamino.model.neural.search import Ranges
 from kamino.model.neural.settings import NeuralSettings
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise, epsilon
-from kamino.privacy.noise_checks import noise_problems
-from kamino.privacy.replay import record, replay
+from kamino.privacy.private import PrivateCodes
 from kamino.schema import CodedTable
+from kamino.testing.noise_checks import noise_problems
+from kamino.testing.replay import record, replay
 
 NAMES = tuple(attribute.name for attribute in ATTRIBUTES)
 BUDGET = Budget(epsilon=5.0, delta=1e-6)
@@ -46,7 +48,7 @@ def table() -> CodedTable:
 def fitted(table: CodedTable) -> NeuralModel:
     gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(0))
     settings = quick_settings(steps=400, num_rows=table.num_rows, batch_size=64)
-    return fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings)
+    return fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, sequence=NAMES, settings=settings)
 
 
 def tables_distance(first: Any, second: Any, names: tuple[str, ...]) -> float:
@@ -139,7 +141,11 @@ def _run(coded: Any, gate: Gate) -> object:
     settings = replace(settings, num_rows=None, limits=replace(LIMITS, counted=4))
     told: list[object] = []
     model = fit_neural(
-        coded, ATTRIBUTES, gate, sequence=NAMES, settings=settings, progress=lambda *each: told.append(each)
+        NeuralRows(PrivateCodes(coded), gate),
+        ATTRIBUTES,
+        sequence=NAMES,
+        settings=settings,
+        progress=lambda *each: told.append(each),
     )
     meta, arrays = model.to_arrays()
     return json.dumps(meta), arrays, model.sample(40, np.random.default_rng(0)), told
@@ -204,9 +210,8 @@ def test_progress_tells_each_unit(table: CodedTable, jobs: int) -> None:
     told: list[tuple[int, int, str]] = []
     with joblib.parallel_config(backend="threading"):
         fit_neural(
-            table,
+            NeuralRows(PrivateCodes(table), Gate(BUDGET, noise=SeededNoise(0))),
             ATTRIBUTES,
-            Gate(BUDGET, noise=SeededNoise(0)),
             sequence=NAMES,
             settings=settings,
             jobs=jobs,
@@ -221,7 +226,7 @@ def test_what_weights_cost_is_left_over(table: CodedTable) -> None:
     gate = Gate(Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE), noise=SeededNoise(1))
     ranges = Ranges(passes=(0.01, 0.05))
     settings = NeuralSettings(dim=4, hidden=3, limits=LIMITS, ranges=ranges, num_rows=30_000)
-    model = fit_neural(table, ATTRIBUTES, gate, settings=settings, learn_weights=True)
+    model = fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, settings=settings, learn_weights=True)
     assert model.parameters is not None
     assert model.parameters.weight_rows >= 50
     spent = tuple(event for entry in gate.ledger.entries for event in entry.events)
@@ -235,7 +240,7 @@ def test_neural_fit_stays_within_the_budget(table: CodedTable) -> None:
     ranges = Ranges(passes=(0.01, 0.05))
     settings = NeuralSettings(dim=4, hidden=3, limits=LIMITS, ranges=ranges, num_rows=30_000)
     later = GaussianEvent(noise_multiplier=20.0, replace_multiplier=20.0)
-    fit_neural(table, ATTRIBUTES, gate, settings=settings, reserved=((later, 1),))
+    fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, settings=settings, reserved=((later, 1),))
     assert 0.7 < gate.ledger.spent() < 1.0
     gate.release_counts(np.zeros(1, np.int64), what="rates", attributes=(), noise_multiplier=20.0)
     assert 0.95 < gate.ledger.spent() <= 1.0
@@ -250,7 +255,9 @@ def test_side_by_side_is_charged_the_same(table: CodedTable) -> None:
     for jobs in (1, 2):
         gate = Gate(Budget(epsilon=5.0, delta=1e-6), noise=SeededNoise(1))
         with joblib.parallel_config(backend="threading"):
-            model = fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=jobs)
+            model = fit_neural(
+                NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, sequence=NAMES, settings=settings, jobs=jobs
+            )
         assert model.sequence == NAMES
         entries.append(sorted(gate.ledger.entries, key=repr))
     assert entries[0] == entries[1]
@@ -269,7 +276,12 @@ def test_an_address_of_ray_goes_to_ray(table: CodedTable, monkeypatch: pytest.Mo
     settings = quick_settings(steps=2, num_rows=table.num_rows, noise=6.0)
     gate = Gate(BUDGET, noise=SeededNoise(0))
     model = fit_neural(
-        table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=2, cluster="ray://head.example:10001"
+        NeuralRows(PrivateCodes(table), gate),
+        ATTRIBUTES,
+        sequence=NAMES,
+        settings=settings,
+        jobs=2,
+        cluster="ray://head.example:10001",
     )
     assert asked == ["ray://head.example:10001"]
     assert model.sequence == NAMES
@@ -279,7 +291,7 @@ def test_an_address_of_ray_goes_to_ray(table: CodedTable, monkeypatch: pytest.Mo
 def test_processes_give_the_same_kind_of_result(table: CodedTable) -> None:
     gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(0))
     settings = quick_settings(steps=400, num_rows=table.num_rows, batch_size=64)
-    model = fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=2)
+    model = fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, sequence=NAMES, settings=settings, jobs=2)
     drawn = model.sample(table.num_rows, np.random.default_rng(1))
     assert tables_distance(table.columns, drawn, ("smokes", "job")) < 0.08
 
@@ -291,7 +303,14 @@ def test_a_dask_cluster_gives_the_same_kind_of_result(table: CodedTable) -> None
     gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(0))
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
-        model = fit_neural(table, ATTRIBUTES, gate, sequence=NAMES, settings=settings, jobs=2, cluster=address)
+        model = fit_neural(
+            NeuralRows(PrivateCodes(table), gate),
+            ATTRIBUTES,
+            sequence=NAMES,
+            settings=settings,
+            jobs=2,
+            cluster=address,
+        )
     drawn = model.sample(table.num_rows, np.random.default_rng(1))
     assert tables_distance(table.columns, drawn, ("smokes", "job")) < 0.08
 
@@ -305,11 +324,11 @@ def test_importing_the_backend_does_not_import_jax() -> None:
 def test_without_the_extra_the_error_says_how(monkeypatch: pytest.MonkeyPatch, table: CodedTable) -> None:
     monkeypatch.setattr(extra, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"pip install 'kamino\[neural\]'"):
-        fit_neural(table, ATTRIBUTES, Gate(Budget(epsilon=1.0, delta=1e-6)))
+        fit_neural(NeuralRows(PrivateCodes(table), Gate(Budget(epsilon=1.0, delta=1e-6))), ATTRIBUTES)
 
 
 def test_a_wrong_sequence_is_refused(table: CodedTable) -> None:
     gate = Gate(Budget(epsilon=1.0, delta=1e-6))
     with pytest.raises(ModelError, match="every attribute once"):
-        fit_neural(table, ATTRIBUTES, gate, sequence=("sex",))
+        fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, sequence=("sex",))
     assert gate.ledger.entries == ()

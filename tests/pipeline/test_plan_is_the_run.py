@@ -20,6 +20,7 @@ from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
 from kamino.pipeline.run_plan import RunPlan, plan_run, plan_table
 from kamino.privacy import Entry, GaussianEvent, Neighbours
+from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
 from kamino.sampling.plan import planner
 from kamino.schema import Boolean, Categorical, Integer, Real, Schema
@@ -136,10 +137,14 @@ def run(case: Case, folder: Path) -> tuple[RunPlan, Fitted, tuple[Entry, ...]]:
         return plans[-1]
 
     constraints = Constraints.parse(rules)
-    plans.append(plan_table(case.table, case.schema, constraints, case.settings, untyped=case.untyped, folder=folder))
+    plans.append(
+        plan_table(
+            PrivateTable(case.table), case.schema, constraints, case.settings, untyped=case.untyped, folder=folder
+        )
+    )
     gate = open_gate(case.settings)
     with patch.object(RunPlan, "with_schema", with_schema):
-        fitted = fit(case.table, plans[0], gate)
+        fitted = fit(PrivateTable(case.table), plans[0], gate)
     return plans[-1], fitted, gate.ledger.entries
 
 
@@ -259,9 +264,9 @@ def test_the_ledger_of_a_neural_run_is_what_was_planned(given: dict[str, Any]) -
     asked = Settings.of(**given, seed=1)
     rules = Constraints.parse("soft: a -> b")
     table = _table(200, 1, False).select(["a", "b"])
-    early = plan_table(table, schema, rules, asked)
+    early = plan_table(PrivateTable(table), schema, rules, asked)
     gate = open_gate(asked)
-    fitted = fit(table, early, gate)
+    fitted = fit(PrivateTable(table), early, gate)
     assert early.schedule.differences(gate.ledger.entries, asked.neighbours) == ()
     known = plan_run(schema, rules, asked, num_rows=fitted.num_rows)
     assert all(each.rule is Rule.EACH for each in known.schedule)
@@ -272,9 +277,9 @@ def test_the_ledger_of_a_neural_run_is_what_was_planned(given: dict[str, Any]) -
 def test_a_gate_of_another_budget_is_refused() -> None:
     schema = Schema(attributes={"a": Boolean()})
     table = pa.table({"a": [True]})
-    plan = plan_table(table, schema, Constraints(), Settings())
+    plan = plan_table(PrivateTable(table), schema, Constraints(), Settings())
     with pytest.raises(PrivacyError, match="another budget"):
-        fit(table, plan, open_gate(Settings(epsilon=2.0)))
+        fit(PrivateTable(table), plan, open_gate(Settings(epsilon=2.0)))
 
 
 def test_samples_of_units_are_refused_before_anything_is_spent() -> None:

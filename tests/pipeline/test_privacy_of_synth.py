@@ -16,9 +16,10 @@ from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
 from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Gate, Neighbours, PrivacyUnit
-from kamino.privacy.replay import add_row
+from kamino.privacy.private import PrivateTable
 from kamino.sampling import Sampling
 from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema
+from kamino.testing.replay import add_row
 
 RULES = Constraints.parse(
     "city -> zone\ncheck (age >= 18)\nnot (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)"
@@ -57,7 +58,7 @@ def private_table(rows: int = 120, *, nulls: bool = True) -> pa.Table:
 def synthesize(table: pa.Table, gate: Gate, schema: Schema | None, *, untyped: bool = False, **settings: Any) -> Any:
     """Everything a run lets out: the synthetic table, the model file's content and the ledger."""
     options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, **settings)
-    fitted = fit(table, plan_table(table, schema, RULES, options, untyped=untyped), gate)
+    fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), schema, RULES, options, untyped=untyped), gate)
     drawn = draw(fitted, 50, np.random.default_rng(7))
     bundle = fitted.to_bundle()
     return drawn, dict(bundle.texts), dict(bundle.arrays)
@@ -120,7 +121,7 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
     """One row may make integers floats, a day a time, text bytes; or compare a day with times that do not reach it."""
     from kamino.io import read_table
     from kamino.privacy import Budget
-    from kamino.privacy.replay import assert_replay
+    from kamino.testing.replay import assert_replay
 
     rules = Constraints.parse("soft: not (t1.kind = t2.kind and t1.until < t2.at)\nsoft: check (until >= at)")
     known = Schema(
@@ -138,7 +139,9 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings(epsilon=gate.budget.epsilon, seed=1)
         private = read_table(table, private=True)
-        fitted = fit(private, plan_table(private, known if schema else None, rules, settings), gate)
+        fitted = fit(
+            PrivateTable(private), plan_table(PrivateTable(private), known if schema else None, rules, settings), gate
+        )
         return draw(fitted, 20, np.random.default_rng(7)), dict(fitted.to_bundle().texts)
 
     columns = _odd_frame(150)
@@ -150,7 +153,7 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
 def test_replay_passes_for_a_unit_at_the_end_of_the_calendar() -> None:
     from kamino.io import read_table
     from kamino.privacy import Budget
-    from kamino.privacy.replay import assert_replay
+    from kamino.testing.replay import assert_replay
 
     table = private_table()
     joined = pa.array([i // 3 * 10**6 for i in range(table.num_rows)]).view(pa.timestamp("us", "Asia/Tokyo"))
@@ -227,7 +230,7 @@ def test_replay_passes_for_soft_constraints(replays: Any) -> None:
 
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, seed=1)
-        fitted = fit(table, plan_table(table, SCHEMA, rules, settings), gate)
+        fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), SCHEMA, rules, settings), gate)
         drawn = draw(fitted, 50, np.random.default_rng(7))
         return drawn, dict(fitted.to_bundle().texts)
 
@@ -249,7 +252,7 @@ FEW_SCHEMA = Schema(attributes={name: SCHEMA[name] for name in FEW})
 def test_replay_passes_for_the_paper_preset(replays: Any, weights: str) -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
         settings = Settings.of("paper", epsilon=gate.budget.epsilon, weights=weights, seed=1)
-        fitted = fit(table, plan_table(table, FEW_SCHEMA, SOFT, settings), gate)
+        fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), FEW_SCHEMA, SOFT, settings), gate)
         drawn = draw(fitted, 50, np.random.default_rng(7))
         bundle = fitted.to_bundle()
         return drawn, dict(bundle.texts), dict(bundle.arrays)

@@ -19,6 +19,7 @@ from kamino import Constraints, Synthesizer
 from kamino.errors import InputError, KaminoError, ModelError, PrivacyError
 from kamino.io import read_table, write_table
 from kamino.pipeline import Stage
+from kamino.privacy.private import PrivateTable
 from kamino.schema import Integer, Schema
 
 TYPED = pa.table(
@@ -187,7 +188,7 @@ def test_a_key_over_too_small_a_domain_is_refused_before_anything_is_spent() -> 
         Synthesizer(schema, "key (a)").fit(table, num_rows=11)
     assert not hasattr(refused.value, "__notes__")  # which would say what is spent
     with pytest.raises(SamplingError, match=r"key \(a\)"):
-        plan_table(table, schema, Rules.parse("key (a)"), Settings(), num_rows=11)
+        plan_table(PrivateTable(table), schema, Rules.parse("key (a)"), Settings(), num_rows=11)
     made = Synthesizer(schema, "key (a)", seed=1).fit(table, num_rows=10).sample(10)
     assert sorted(made.column("a").to_pylist()) == list(range(10))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kamino.privacy import Budget, Gate, PrivacyUnit, SeededNoise
-from kamino.privacy.replay import Recorder, Replayer, assert_replay, remove_row
+from kamino.testing.replay import Recorder, Replayer, assert_replay, remove_row
 
 TEXT = "XMARKERX"
 NUMBER = 7316549823

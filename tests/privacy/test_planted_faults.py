@@ -19,10 +19,11 @@ from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit, open_gate
 from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Budget, Gate, PrivacyUnit, SecureNoise, SeededNoise, Sensitivity
-from kamino.privacy.noise_checks import noise_problems
-from kamino.privacy.replay import Recording, add_row, record, remove_row
-from kamino.privacy.strangers import strangers, with_invalid_text
+from kamino.privacy.private import PrivateTable, open_codes  # noqa: TID251
 from kamino.schema import Categorical, Integer, Key, Schema
+from kamino.testing.noise_checks import noise_problems
+from kamino.testing.replay import Recording, add_row, record, remove_row
+from kamino.testing.strangers import strangers, with_invalid_text
 
 SCHEMA = Schema(
     attributes={
@@ -46,7 +47,7 @@ def private_table(rows: int = 90) -> pa.Table:
 def synthesize(table: pa.Table, gate: Gate, rules: Constraints = SOFT) -> Any:
     rows = gate.unit.max_rows if gate.unit.column else None
     settings = Settings(epsilon=gate.budget.epsilon, unit=gate.unit.column, max_rows=rows)
-    fitted = fit(table, plan_table(table, SCHEMA, rules, settings), gate)
+    fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), SCHEMA, rules, settings), gate)
     return draw(fitted, 30, np.random.default_rng(7)), dict(fitted.to_bundle().arrays)
 
 
@@ -75,7 +76,7 @@ def _peek_at_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
     clean = MemoryMeasurer.marginal
 
     def marginal(self: MemoryMeasurer, *given: Any, **options: Any) -> Any:
-        return clean(self, *given, **options) + self._coded.num_rows // 500
+        return clean(self, *given, **options) + open_codes(self._codes).num_rows // 500
 
     monkeypatch.setattr(MemoryMeasurer, "marginal", marginal)
 
@@ -90,7 +91,7 @@ def _fail_on_a_null(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def marginal(self: MemoryMeasurer, attributes: Any, *given: Any, **options: Any) -> Any:
         made = clean(self, attributes, *given, **options)
-        if (self._coded["city"] == 3).all():
+        if (open_codes(self._codes)["city"] == 3).all():
             raise ValueError("found no city")
         return made
 

@@ -14,8 +14,8 @@ from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy import Budget, Gate, Neighbours, PoissonGaussianEvent, PrivacyUnit, SeededNoise, epsilon
 from kamino.privacy.mechanisms.gradients import DescentPlan, clipped_sum, run_descent
 from kamino.privacy.mechanisms.poisson import Draws, sample_rows, sample_rows_by_value
-from kamino.privacy.noise_checks import noise_problems
-from kamino.privacy.replay import Recorder, record, replay
+from kamino.testing.noise_checks import noise_problems
+from kamino.testing.replay import Recorder, record, replay
 
 pytest.importorskip("jax", reason="the neural extra is not installed")
 

@@ -12,7 +12,7 @@ import pytest
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy import Budget, Gate, Neighbours, PoissonGaussianEvent, PrivacyUnit, SeededNoise
 from kamino.privacy.mechanisms.samples import SamplePlan, sample_by_value
-from kamino.privacy.replay import replay
+from kamino.testing.replay import replay
 
 PLAN = SamplePlan(
     what="ones",

@@ -21,11 +21,11 @@ from tests.sampling.fakes import FakeModel, integers
 from kamino.constraints import Constraints
 from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, rates
 from kamino.engine.broken_rows import codes_of, count_repeats, count_strays, order_statistic
+from kamino.engine.neural_rows import release_histogram
 from kamino.engine.paper_weights import release_violation_matrix
 from kamino.engine.rates import release_rates
 from kamino.engine.suggesting import suggest_constraints
 from kamino.model.marginal.histogram import measure_histogram
-from kamino.model.neural.histogram import release_histogram
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import CodeMap, ModelAttribute
 from kamino.pipeline import Settings
@@ -33,9 +33,10 @@ from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
 from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Budget, Gate, Neighbours
-from kamino.privacy.replay import add_row, assert_replay, remove_row, replace_row
+from kamino.privacy.private import PrivateCodes, PrivateTable
 from kamino.privacy.unit import choose_rows
 from kamino.schema import Codec, Integer, Real, Schema
+from kamino.testing.replay import add_row, assert_replay, remove_row, replace_row
 
 # Of a nullable attribute, 2^62 - 1 values are the most.
 SIZES = [2**31, 2**53, 2**62 - 1]
@@ -75,7 +76,9 @@ def run_of_rates(codec: Codec, num_rows: float) -> Callable[[Any, Gate], Any]:
     def run(table: pa.Table, gate: Gate) -> Any:
         model = FakeModel(codec, list(codec.attributes))
         model.num_rows = num_rows
-        return release_rates(codec.encode(table), codec, RULES, gate, model=model, noise_multiplier=9.0).to_json()
+        return release_rates(
+            PrivateCodes(codec.encode(table)), codec, RULES, gate, model=model, noise_multiplier=9.0
+        ).to_json()
 
     return run
 
@@ -160,7 +163,7 @@ def test_suggestions_with_zeros_stay_within_their_sensitivity() -> None:
     )
 
     def run(some: pa.Table, gate: Gate) -> Any:
-        return [str(each) for each in suggest_constraints(some, gate, ordered=("x", "y"))]
+        return [str(each) for each in suggest_constraints(PrivateTable(some), gate, ordered=("x", "y"))]
 
     for value in (-0.0, math.nan, None):
         for relation, neighbour in neighbours_of(table, {"g": value, "x": -1, "y": 99}, 0):
@@ -200,7 +203,9 @@ def test_a_new_value_moves_no_rate_beyond_64_bits() -> None:
     def run(some: pa.Table, gate: Gate) -> Any:
         model = EvenModel(codec, list(codec.attributes))
         model.num_rows = float(len(rows))
-        return release_rates(codec.encode(some), codec, rules, gate, model=model, noise_multiplier=9.0).to_json()
+        return release_rates(
+            PrivateCodes(codec.encode(some)), codec, rules, gate, model=model, noise_multiplier=9.0
+        ).to_json()
 
     assert_bounded(run, table, {"a": 4, "b": 0, "c": 0})
 
@@ -215,7 +220,7 @@ def test_the_violation_matrix_stays_within_its_sensitivity_at_every_size(
     def run(table: pa.Table, gate: Gate) -> Any:
         coded = codec.encode(table)
         return release_violation_matrix(
-            coded, codec, RULES, gate, sample_rows=12, noise_multiplier=9.0, num_rows=30
+            PrivateCodes(coded), codec, RULES, gate, sample_rows=12, noise_multiplier=9.0, num_rows=30
         ).values
 
     replays(run, table_of(rows), epsilon=3.0)
@@ -247,7 +252,7 @@ def test_measured_marginals_stay_within_their_sensitivity_at_every_size(size: in
     codec = codec_of(size)
 
     def run(table: pa.Table, gate: Gate) -> Any:
-        measurer = MemoryMeasurer(codec.encode(table), codec.sizes, gate)
+        measurer = MemoryMeasurer(PrivateCodes(codec.encode(table)), codec.sizes, gate)
         released = []
 
         def count(code_map: CodeMap, share: float) -> tuple[np.ndarray, float]:
@@ -289,7 +294,7 @@ def test_found_domains_stay_within_their_sensitivity_at_the_ends_of_types() -> N
     )
 
     def run(some: pa.Table, gate: Gate) -> Any:
-        found = discover_domains(some, schema, gate, DiscoveryShare(mu_squared=0.1, delta=1e-7))
+        found = discover_domains(PrivateTable(some), schema, gate, DiscoveryShare(mu_squared=0.1, delta=1e-7))
         return {name: str(found[name]) for name in found.names}
 
     for whole, real in ((2**63 - 1, -0.0), (-(2**63), math.nan), (None, None), (0, 5e-324)):
@@ -305,7 +310,7 @@ def test_a_table_with_64_bit_numbers_is_fitted_and_drawn(replays: Callable[..., 
 
     def run(table: pa.Table, gate: Gate) -> Any:
         options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon)
-        fitted = fit(table, plan_table(table, schema, rules, options), gate)
+        fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), schema, rules, options), gate)
         drawn = draw(fitted, 40, np.random.default_rng(7))
         return drawn, dict(fitted.to_bundle().arrays)
 

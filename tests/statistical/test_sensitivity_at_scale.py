@@ -23,8 +23,9 @@ from kamino.engine.suggesting import suggest_constraints
 from kamino.model.marginal.histogram import measure_histogram
 from kamino.model.protocol import CodeMap, ModelAttribute
 from kamino.privacy import Budget, Gate
-from kamino.privacy.replay import add_row, assert_replay
+from kamino.privacy.private import PrivateCodes, PrivateTable
 from kamino.schema import Codec, Integer, Schema
+from kamino.testing.replay import add_row, assert_replay
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +107,7 @@ def test_an_order_at_scale() -> None:
 
 def test_suggestions_at_scale() -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
-        return [str(each) for each in suggest_constraints(table, gate)]
+        return [str(each) for each in suggest_constraints(PrivateTable(table), gate)]
 
     assert_bounded(run, made().select(["a", "b", "c"]), epsilon=1.0)
 
@@ -118,7 +119,7 @@ def test_rates_at_scale() -> None:
         model = EvenModel(CODEC, list(CODEC.attributes))
         model.num_rows = 60.0  # groups larger than T, so that their sizes count
         coded = CODEC.encode(table)
-        measured = release_rates(coded, CODEC, rules, gate, model=model, noise_multiplier=9.0)
+        measured = release_rates(PrivateCodes(coded), CODEC, rules, gate, model=model, noise_multiplier=9.0)
         return measured.to_json()
 
     assert_bounded(run, made())
@@ -126,7 +127,7 @@ def test_rates_at_scale() -> None:
 
 def test_marginals_at_scale() -> None:
     def run(table: pa.Table, gate: Gate) -> Any:
-        measurer = MemoryMeasurer(CODEC.encode(table), CODEC.sizes, gate)
+        measurer = MemoryMeasurer(PrivateCodes(CODEC.encode(table)), CODEC.sizes, gate)
         pairs = []
 
         def count(code_map: CodeMap, share: float) -> tuple[np.ndarray, float]:
@@ -146,7 +147,13 @@ def test_the_violation_matrix_at_scale() -> None:
 
     def run(table: pa.Table, gate: Gate) -> Any:
         return release_violation_matrix(
-            CODEC.encode(table), CODEC, rules, gate, sample_rows=100, noise_multiplier=9.0, num_rows=ROWS / 10
+            PrivateCodes(CODEC.encode(table)),
+            CODEC,
+            rules,
+            gate,
+            sample_rows=100,
+            noise_multiplier=9.0,
+            num_rows=ROWS / 10,
         ).values
 
     assert_bounded(run, made().slice(0, ROWS // 10))

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kamino.cli.console import output_console
 from kamino.cli.render_run import print_run
-from kamino.cli.stages import show_stages
+from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints, count_violations, print_constraint, value_types
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.evaluate.metrics import bin_tables, distances_of

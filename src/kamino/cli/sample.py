@@ -12,7 +12,7 @@ from kamino.cli.console import output_console
 from kamino.cli.options import RowsOption, SeedOption, SweepsOption
 from kamino.cli.outputs import refuse_table
 from kamino.cli.render_run import print_run
-from kamino.cli.stages import show_stages
+from kamino.cli.stage_bar import show_stages
 from kamino.errors import InputError
 from kamino.pipeline import Stage, Synthesizer
 from kamino.schema import Schema

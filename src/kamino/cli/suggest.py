@@ -9,6 +9,7 @@ import typer
 
 from kamino.cli.console import counted, error_console
 from kamino.cli.options import DataArgument, DeltaOption, QueryOption, SchemaOption, SeedOption, shown_epsilon
+from kamino.engine import keep_rows, with_types
 from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import InputError
 from kamino.io import read_table
@@ -16,7 +17,8 @@ from kamino.io.text import read_text
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
 from kamino.pipeline.spending import telling_what_is_spent
-from kamino.schema import Codec, Schema, check_columns
+from kamino.privacy.private import PrivateTable
+from kamino.schema import Schema, check_columns
 
 SuggestEpsilonOption = Annotated[
     float, typer.Option("-e", "--epsilon", help="Privacy loss allowed, on top of what synthesis will spend.")
@@ -40,22 +42,22 @@ def suggest(
     in the schema or trusted. What is printed is private within epsilon; add it to what you spend elsewhere.
     """
     # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
-    table = read_table(data, query=query, private=not trust_domain)
-    if not table.num_columns:
+    private = PrivateTable(read_table(data, query=query, private=not trust_domain))
+    if not private.names:
         raise InputError("found a table without columns; expected at least one")
     known = None
     if schema is not None:
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-        _check_typed(table, known)
+        _check_typed(private, known)
     gate = open_gate(_settings(known, epsilon=epsilon, delta=delta, seed=seed))
     with telling_what_is_spent(gate.ledger.to_dict):
         # The unit's column may be a key, which typing leaves out: rows are chosen before.
-        table = gate.select_rows(table)
+        private = keep_rows(private, gate)
         if known is not None:
-            table = _typed(table, known)
+            private = with_types(private, known)
         has_types = known is not None or trust_domain
-        ordered = tuple(field.name for field in table.schema if has_types and _is_number(field.type))
-        found = suggest_constraints(table, gate, ordered=ordered)
+        ordered = tuple(field.name for field in private.without_rows().schema if has_types and _is_number(field.type))
+        found = suggest_constraints(private, gate, ordered=ordered)
     for each in found:
         typer.echo(str(each))
     spent = shown_epsilon(gate.ledger.spent())
@@ -76,20 +78,13 @@ def _settings(schema: Schema | None, *, epsilon: float, delta: float, seed: int 
     return Settings(epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows, seed=seed)
 
 
-def _check_typed(table: pa.Table, schema: Schema) -> None:
+def _check_typed(private: PrivateTable, schema: Schema) -> None:
     """Refuse, before anything is spent, a schema that does not fit the columns of the table."""
     if schema.missing_domains:
         raise InputError(
             f"found no domain for {', '.join(schema.missing_domains)} in the schema; declare it, or leave --schema out"
         )
-    check_columns(schema, table)
-
-
-def _typed(table: pa.Table, schema: Schema) -> pa.Table:
-    """The table with the types and domains of the schema; keys, whose values mean nothing, are left out."""
-    codec = Codec(schema)
-    typed = codec.decode(codec.encode(table))
-    return typed.select(list(codec.attributes))
+    check_columns(schema, private.without_rows())
 
 
 def _is_number(kind: pa.DataType) -> bool:

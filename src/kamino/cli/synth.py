@@ -17,6 +17,7 @@ from kamino.cli.options import (
     DeltaOption,
     EpsilonOption,
     JobsOption,
+    MaxRowsOption,
     NeighboursOption,
     PresetOption,
     QueryOption,
@@ -26,11 +27,12 @@ from kamino.cli.options import (
     SeedOption,
     SequenceOption,
     SweepsOption,
+    UnitOption,
     WeightsOption,
 )
 from kamino.cli.outputs import refuse_model, refuse_table
 from kamino.cli.render_run import print_run
-from kamino.cli.stages import show_stages
+from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints
 from kamino.pipeline import Preset, Stage, Synthesizer
 from kamino.pipeline.spending import telling_what_is_spent
@@ -49,10 +51,8 @@ def synth(
     trust_domain: Annotated[
         bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
     ] = False,
-    unit: Annotated[
-        str | None, typer.Option("--unit", help="Column that says whose a row is; protects all of it.")
-    ] = None,
-    max_rows: Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")] = None,
+    unit: UnitOption = None,
+    max_rows: MaxRowsOption = None,
     preset: PresetOption = Preset.DEFAULT,
     backend: BackendOption = None,
     sequence: SequenceOption = None,

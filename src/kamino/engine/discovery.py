@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError, SchemaError
 from kamino.privacy import Gate, multiplier_for
+from kamino.privacy.private import PrivateTable, open_table
 from kamino.schema import Attribute, Categorical, Date, Datetime, GridCodec, Real, Schema, attribute_codec
 
 OTHER = "other"
@@ -44,7 +45,7 @@ def set_delta_aside(gate: Gate, share: DiscoveryShare) -> DiscoveryShare:
     return replace(share, set_aside=True)
 
 
-def discover_domains(table: pa.Table, schema: Schema, gate: Gate, share: DiscoveryShare) -> Schema:
+def discover_domains(private: PrivateTable, schema: Schema, gate: Gate, share: DiscoveryShare) -> Schema:
     """Return the schema with a domain for every attribute that lacked one.
 
     Categories that few rows have are not found: their rows count as "other". A range covers nearly all rows; what is
@@ -53,6 +54,7 @@ def discover_domains(table: pa.Table, schema: Schema, gate: Gate, share: Discove
     Guarantees:
         The result depends on the table through the gate only.  [test_replay_passes_for_discovery]
     """
+    table = open_table(private)
     missing = schema.missing_domains
     num_categorical = sum(isinstance(schema[name], Categorical) for name in missing)
     for name in missing:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kamino.model.protocol import Candidate, FloatArray, View, read
 from kamino.privacy import Gate
+from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.schema import CodedTable
 from kamino.schema.joint_codes import flatten_codes
 
 
@@ -23,8 +23,8 @@ class MemoryMeasurer:
         Whatever it returns went through the gate.  [test_replay_passes_for_the_measurer]
     """
 
-    def __init__(self, coded: CodedTable, sizes: Mapping[str, int], gate: Gate) -> None:
-        self._coded = coded
+    def __init__(self, codes: PrivateCodes, sizes: Mapping[str, int], gate: Gate) -> None:
+        self._codes = codes
         self._sizes = sizes
         self._gate = gate
 
@@ -77,7 +77,8 @@ class MemoryMeasurer:
         )
 
     def _count(self, attributes: Sequence[str], binning: Mapping[str, View]) -> NDArray[np.int64]:
-        columns = [read(binning[n], n, self._coded.columns) if n in binning else self._coded[n] for n in attributes]
+        coded = open_codes(self._codes)
+        columns = [read(binning[name], name, coded.columns) if name in binning else coded[name] for name in attributes]
         sizes = [binning[name].bins if name in binning else self._sizes[name] for name in attributes]
         return np.bincount(flatten_codes(columns, sizes), minlength=math.prod(sizes)).astype(np.int64)
 

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from kamino.constraints import DenialConstraint, violations_per_row
 from kamino.constraints.tree import Kind
 from kamino.engine.rates import model_share
-from kamino.privacy import Events, Gate, GaussianEvent, PoissonGaussianEvent, epsilon, multiplier_for
+from kamino.privacy import Gate, GaussianEvent, PoissonGaussianEvent, epsilon, multiplier_for
 from kamino.privacy.mechanisms.samples import SamplePlan
-from kamino.schema import Codec, CodedTable
+from kamino.privacy.private import PrivateCodes, open_codes
+from kamino.schema import Codec
 from kamino.schema.decoding import decode_columns
 
 # One row in so many is sampled where the rate must be public: of 40,000 rows 100, as the paper has it.
@@ -46,21 +47,6 @@ class NoisyMatrix:
 
     constraints: tuple[DenialConstraint, ...]
     values: NDArray[np.int64]
-
-
-def paper_weights_events(
-    rules: Iterable[DenialConstraint],
-    *,
-    sample_rows: int,
-    noise_multiplier: float,
-    num_rows: float,
-    sampling_rate: float | None = None,
-) -> Events:
-    """Return what `release_violation_matrix` costs; nothing if no constraint is soft, or without noise."""
-    if not _soft(rules) or not noise_multiplier:
-        return ()
-    rate = _rate(sample_rows, num_rows, sampling_rate)
-    return ((PoissonGaussianEvent(noise_multiplier=noise_multiplier, sampling_rate=rate), 1),)
 
 
 def paper_noise(rules: Iterable[DenialConstraint], gate: Gate) -> float:
@@ -114,7 +100,7 @@ def matrix_sensitivity(constraints: Iterable[DenialConstraint], sample_rows: int
 
 
 def release_violation_matrix(
-    coded: CodedTable,
+    private: PrivateCodes,
     codec: Codec,
     rules: Iterable[DenialConstraint],
     gate: Gate,
@@ -134,6 +120,7 @@ def release_violation_matrix(
     soft = _soft(rules)
     if not soft:
         return NoisyMatrix(constraints=(), values=np.zeros((0, 0), dtype=np.int64))
+    coded = open_codes(private)
     names = tuple(dict.fromkeys(name for c in soft for name in c.attributes))
     rows = np.column_stack([coded[name] for name in names]).astype(np.int64)
     most = max(2, sample_rows)

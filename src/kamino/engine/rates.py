@@ -33,6 +33,7 @@ from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.tree import Kind
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Gate
+from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.schema import Codec, CodedTable
 from kamino.schema.decoding import decode_columns
@@ -86,7 +87,7 @@ def model_share(constraints: Iterable[DenialConstraint]) -> float:
 
 
 def release_rates(
-    coded: CodedTable,
+    private: PrivateCodes,
     codec: Codec,
     constraints: Iterable[DenialConstraint],
     gate: Gate,
@@ -107,6 +108,7 @@ def release_rates(
     soft = tuple(dict.fromkeys(c for c in constraints if c.strength.kind is Kind.SOFT))
     if not soft:
         return RateEstimates()
+    coded = open_codes(private)
     num_rows = max(2, round(model.num_rows))
     tops = [_largest_group(c, codec, model, num_rows) for c in soft]
     moves = [2.0 if _group_keys(c) else 1.0 for c in soft]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kamino.constraints.language.printer import print_name
 from kamino.engine.broken_rows import Codes, codes_of, count_repeats, count_strays, order_statistic
 from kamino.privacy import Gate, multiplier_for
+from kamino.privacy.private import PrivateTable, open_table
 from kamino.privacy.sensitivity import Sensitivity
 
 # A constraint is suggested if at most this part of the rows that could break it does, errors allowed for.
@@ -51,7 +52,7 @@ class Suggestion:
         return f"{soft}{self.line}  # {max(self.rate, 0.0):.2%} ± {self.error:.2%}"
 
 
-def suggest_constraints(table: pa.Table, gate: Gate, *, ordered: Sequence[str] = ()) -> tuple[Suggestion, ...]:
+def suggest_constraints(private: PrivateTable, gate: Gate, *, ordered: Sequence[str] = ()) -> tuple[Suggestion, ...]:
     """Return dependencies, keys and orders that the table seems to keep; spends what is left of the budget.
 
     `ordered` are the columns whose order means something. Half of the budget measures dependencies with one column on
@@ -62,7 +63,7 @@ def suggest_constraints(table: pa.Table, gate: Gate, *, ordered: Sequence[str] =
         The result depends on the table through the gate only.  [test_replay_passes_for_suggestions]
         Planted constraints are found, and chance is not.  [test_planted_constraints_are_suggested]
     """
-    names = tuple(table.column_names)
+    table, names = open_table(private), private.names
     codes = {name: codes_of(table.column(name)) for name in names}
     singles = [((left,), right) for left in names for right in names if left != right]
     truth = [float(table.num_rows), *(count_repeats(codes[name]) for name in names)]

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kamino.privacy import Gate, multiplier_for
+from kamino.privacy.private import PrivateTable, open_table
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Real, Schema, spelling
 
 # From the narrowest spelling to the widest; a cell counts for the first that fits.
@@ -32,7 +33,7 @@ def num_spellings() -> int:
     return len(_KINDS)
 
 
-def discover_types(table: pa.Table, gate: Gate, *, mu_squared: float) -> Schema:
+def discover_types(private: PrivateTable, gate: Gate, *, mu_squared: float) -> Schema:
     """Return a schema without domains for a table of text: names as they are, types from noisy counts of spellings.
 
     What is spelled otherwise than its column's type becomes null later. With too few rows to tell, a column is text.
@@ -40,6 +41,7 @@ def discover_types(table: pa.Table, gate: Gate, *, mu_squared: float) -> Schema:
     Guarantees:
         The types depend on the table through the gate only.  [test_replay_passes_for_types]
     """
+    table = open_table(private)
     multiplier = multiplier_for(mu_squared / table.num_columns)
     sigma = gate.counts_sigma(multiplier)
     attributes: dict[str, Attribute] = {}

@@ -63,7 +63,6 @@ def train_models(
     synthetic: pa.Table,
     *,
     max_rows: int | None = MAX_ROWS,
-    seed: int = 0,
     workers: int | None = None,
     sides: Sequence[str] = ("true", "synthetic"),
     progress: Callable[[list[Task]], Iterable[Task]] = iter,
@@ -79,7 +78,7 @@ def train_models(
     """
     made = classifiers()
     rows = encode_pair(true, align(true, synthetic))
-    split = split_rows(true.num_rows, synthetic.num_rows, max_rows=max_rows, seed=seed)
+    split = split_rows(true.num_rows, synthetic.num_rows, max_rows=max_rows)
     tasks = [Task(a, m, side) for a in rows[0].labels for m in made for side in sides]
     with warnings.catch_warnings(), ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1)) as pool:
         # a model that has not converged is still a model; the same limits hold for both tables
@@ -106,9 +105,9 @@ class Split:
     test: Indices
 
 
-def split_rows(true: int, synthetic: int, *, max_rows: int | None, seed: int) -> Split:
+def split_rows(true: int, synthetic: int, *, max_rows: int | None) -> Split:
     """Draw 70% of both tables for training, and the other 30% of the true one for the test."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     shuffled, drawn = rng.permutation(true), rng.permutation(synthetic)
     cut = round(TRAIN_SHARE * true)
     keep = max_rows if max_rows is not None else max(true, synthetic)

@@ -6,7 +6,9 @@ plain types. `write_table` writes such a table to a CSV or Parquet file, whole o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.io.tables import read_table
@@ -22,11 +24,4 @@ _HOMES = {
     "write_table": "write",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: all of them together are slow to import."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_imports(__name__, _HOMES)

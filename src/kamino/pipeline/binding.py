@@ -8,31 +8,34 @@ from kamino.constraints import Constraints, DenialConstraint, ValueType
 from kamino.constraints.language.printer import print_name
 from kamino.constraints.tree import Comparison, Operator, is_cross
 from kamino.constraints.types import value_type
+from kamino.engine import trusted_schema
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.settings import Settings
+from kamino.privacy.private import PrivateTable
 from kamino.schema import Key, Schema, check_columns, draft_schema
 
 
-def check_table(table: pa.Table) -> None:
+def check_has_columns(private: PrivateTable) -> None:
     """Refuse a table that nothing can be made of. How many rows it has is private and never a reason."""
-    if not table.num_columns:
+    if not private.names:
         raise InputError("found a table without columns; expected at least one")
 
 
-def schema_for(table: pa.Table, schema: Schema | None, settings: Settings) -> Schema:
+def schema_for(private: PrivateTable, schema: Schema | None, settings: Settings) -> Schema:
     """The schema of the run: the given one, or one drafted from names and types (and domains, if these are trusted).
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
     """
+    columns = private.without_rows()
     if schema is None:
-        schema = draft_schema(table, trust_domain=settings.trust_domain)
+        schema = trusted_schema(private) if settings.trust_domain else draft_schema(columns)
     elif settings.trust_domain and schema.missing_domains:
-        drafted = draft_schema(table, trust_domain=True)
+        drafted = trusted_schema(private)
         for name in schema.missing_domains:
             if name in drafted and type(drafted[name]) is type(schema[name]):
                 schema = schema.with_attribute(name, drafted[name])
-    check_columns(schema, table)
+    check_columns(schema, columns)
     return schema
 
 

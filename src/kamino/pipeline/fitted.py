@@ -115,10 +115,10 @@ class Fitted:
         if missing:
             raise ModelError(f"{source}: found no {', '.join(missing)}; expected a model file made by Kamino")
         with refusing_damage(source):
-            return _read(bundle, source)
+            return _read(bundle)
 
 
-def _read(bundle: Bundle, source: str) -> Fitted:
+def _read(bundle: Bundle) -> Fitted:
     """Read all parts of a model file; a part that is not as it must be raises."""
     Fields(bundle.texts, where="file").only(*_PARTS, HELD)
     check_sizes(bundle.texts)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
-from kamino.engine import discover_domains, discover_types, set_delta_aside
+from kamino.engine import discover_domains, discover_types, encode, keep_rows, set_delta_aside
 from kamino.errors import PrivacyError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
@@ -14,6 +12,7 @@ from kamino.pipeline.settings import Settings
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.pipeline.weighing import has_soft, weigh
 from kamino.privacy import Gate, SeededNoise
+from kamino.privacy.private import PrivateTable
 from kamino.schema import Codec, check_columns
 
 
@@ -23,8 +22,8 @@ def open_gate(settings: Settings) -> Gate:
     return Gate(settings.budget, unit=settings.privacy_unit, noise=noise)
 
 
-def fit(table: pa.Table, plan: RunPlan, gate: Gate, *, progress: Progress = silent) -> Fitted:
-    """Fit a model of `table` as planned, spending the gate's budget.
+def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress = silent) -> Fitted:
+    """Fit a model of a private table as planned, spending the gate's budget.
 
     Raises:
         SamplingError: no table satisfies the constraints with the domains that were found.
@@ -37,18 +36,18 @@ def fit(table: pa.Table, plan: RunPlan, gate: Gate, *, progress: Progress = sile
     """
     if gate.budget != plan.settings.budget or gate.unit != plan.settings.privacy_unit:
         raise PrivacyError("the gate has another budget or unit than the plan; open it with the plan's settings.")
-    table = gate.select_rows(table)
-    plan = _find_domains(table, plan, gate, progress)
+    private = keep_rows(private, gate)
+    plan = _find_domains(private, plan, gate, progress)
     codec = Codec(plan.known)
-    check_columns(plan.known, table)
+    check_columns(plan.known, private.without_rows())
     progress(Stage.FIT)
-    coded = codec.encode(table)
-    model = fit_model(coded, codec, plan, gate, progress=progress)
+    codes = encode(private, codec)
+    model = fit_model(codes, codec, plan, gate, progress=progress)
     sampling = plan.sampling_along(model.sequence)
     if has_soft(plan.constraints):
         progress(Stage.WEIGHTS)
     soft = weigh(
-        coded,
+        codes,
         codec,
         sampling,
         plan.constraints,
@@ -70,14 +69,14 @@ def fit(table: pa.Table, plan: RunPlan, gate: Gate, *, progress: Progress = sile
     )
 
 
-def _find_domains(table: pa.Table, plan: RunPlan, gate: Gate, progress: Progress) -> RunPlan:
+def _find_domains(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -> RunPlan:
     """Find types and domains within the budget where they are missing, and plan what follows."""
     if plan.schema is None:
         progress(Stage.DOMAINS)
         set_delta_aside(gate, discovery_share(plan.settings, types=True))
-        plan = plan.with_schema(discover_types(table, gate, mu_squared=types_share(plan.settings)))
+        plan = plan.with_schema(discover_types(private, gate, mu_squared=types_share(plan.settings)))
     if plan.known.missing_domains:
         progress(Stage.DOMAINS)
         share = discovery_share(plan.settings, types=bool(plan.schedule.part(TYPES)))
-        plan = plan.with_schema(discover_domains(table, plan.known, gate, share))
+        plan = plan.with_schema(discover_domains(private, plan.known, gate, share))
     return plan

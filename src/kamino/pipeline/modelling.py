@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kamino.constraints import Constraints
-from kamino.engine import MemoryMeasurer
+from kamino.engine import MemoryMeasurer, NeuralRows
 from kamino.engine.rates import model_share
 from kamino.model import SavedModel, fit_planned
 from kamino.pipeline.hints import model_attributes
 from kamino.pipeline.settings import Settings, WeightMode
 from kamino.pipeline.stages import Progress, Stage
 from kamino.privacy import Events, Gate, GaussianEvent
-from kamino.schema import Codec, CodedTable
+from kamino.privacy.private import PrivateCodes
+from kamino.schema import Codec
 
 if TYPE_CHECKING:
     from kamino.pipeline.run_plan import RunPlan
@@ -41,7 +42,7 @@ def left_over(rules: Constraints, settings: Settings, *, rates_noise: float) -> 
     return LeftOver(reserved=((GaussianEvent(noise_multiplier=rates_noise, replace_multiplier=rates_noise), 1),))
 
 
-def fit_model(coded: CodedTable, codec: Codec, plan: RunPlan, gate: Gate, *, progress: Progress) -> SavedModel:
+def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, progress: Progress) -> SavedModel:
     """Fit the model as planned, and leave over what the weights of soft constraints will cost.
 
     Guarantees:
@@ -49,13 +50,12 @@ def fit_model(coded: CodedTable, codec: Codec, plan: RunPlan, gate: Gate, *, pro
     """
     settings = plan.settings
     if plan.marginal is not None:
-        return fit_planned(MemoryMeasurer(coded, codec.sizes, gate), plan.marginal)
+        return fit_planned(MemoryMeasurer(codes, codec.sizes, gate), plan.marginal)
     from kamino.model.neural import fit_neural
 
     return fit_neural(
-        coded,
+        NeuralRows(codes, gate),
         model_attributes(codec),
-        gate,
         sequence=plan.sequence,
         reserved=plan.left_over.reserved,
         learn_weights=plan.left_over.learn_weights,

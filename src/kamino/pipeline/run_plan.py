@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from kamino.constraints import Constraints, print_constraint
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.planning import HISTOGRAMS
-from kamino.pipeline.binding import bind_constraints, check_names, check_table, held_by_keys, schema_for
+from kamino.pipeline.binding import bind_constraints, check_has_columns, check_names, held_by_keys, schema_for
 from kamino.pipeline.hints import hints_of, model_attributes
 from kamino.pipeline.modelling import LeftOver, left_over
 from kamino.pipeline.notes import promise_notes, trusted_notes
@@ -24,6 +23,7 @@ from kamino.pipeline.references import References, load_references
 from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import model_noise, planned_weights, weights_noise
 from kamino.privacy import Gate, gaussian_mu
+from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
 from kamino.sampling.soft.soft_notes import soft_notes
@@ -184,7 +184,7 @@ class RunPlan:
 
 
 def plan_table(
-    table: pa.Table,
+    private: PrivateTable,
     schema: Schema | None,
     constraints: Constraints,
     settings: Settings,
@@ -200,12 +200,11 @@ def plan_table(
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
     """
-    check_table(table)
-    check_names(constraints, table.column_names if schema is None else list(schema))
+    check_has_columns(private)
+    check_names(constraints, list(private.names) if schema is None else list(schema))
     if schema is None and untyped:
-        columns = tuple(table.column_names)
-        return plan_run(None, constraints, settings, columns=columns, num_rows=num_rows, folder=folder)
-    return plan_run(schema_for(table, schema, settings), constraints, settings, num_rows=num_rows, folder=folder)
+        return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
+    return plan_run(schema_for(private, schema, settings), constraints, settings, num_rows=num_rows, folder=folder)
 
 
 def plan_run(

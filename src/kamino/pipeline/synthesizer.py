@@ -85,11 +85,12 @@ class Synthesizer:
         from kamino.io import read_table
         from kamino.pipeline.fitting import fit, open_gate
         from kamino.pipeline.run_plan import plan_table
+        from kamino.privacy.private import PrivateTable
 
         progress(Stage.READ)
         guarded = not self.settings.trust_domain
         untyped = _is_csv(table) and guarded
-        private = read_table(table, query=query, private=guarded)
+        private = PrivateTable(read_table(table, query=query, private=guarded))
         plan = plan_table(
             private,
             self.schema,

@@ -16,11 +16,12 @@ from kamino.model import SavedModel
 from kamino.model.neural import NeuralModel, Parameters
 from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.privacy import Gate, multiplier_for
+from kamino.privacy.private import PrivateCodes
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
 from kamino.sampling import SamplingPlan
 from kamino.sampling.soft.algorithm5 import learn_weights
 from kamino.sampling.soft.weights import FoundWeights, find_weights
-from kamino.schema import Codec, CodedTable
+from kamino.schema import Codec
 
 # The part of the schedule.
 WEIGHTS = "weights"
@@ -99,7 +100,7 @@ def weights_noise(rules: Constraints, settings: Settings, gate: Gate) -> float:
 
 
 def weigh(
-    coded: CodedTable,
+    codes: PrivateCodes,
     codec: Codec,
     plan: SamplingPlan,
     rules: Constraints,
@@ -114,7 +115,7 @@ def weigh(
         return FoundWeights()
     rng = np.random.default_rng(settings.seed)
     if settings.weights is WeightMode.MATCHING:
-        rates = release_rates(coded, codec, rules, gate, model=model, noise_multiplier=noise_multiplier)
+        rates = release_rates(codes, codec, rules, gate, model=model, noise_multiplier=noise_multiplier)
         return find_weights(plan, model, codec, rates, rng)
     if isinstance(model, NeuralModel) and model.parameters is not None:
         found = model.parameters
@@ -124,7 +125,7 @@ def weigh(
         num_rows, rate = model.num_rows, SAMPLING_RATE
         sample_rows = max(2, math.ceil(num_rows * rate))
     return paper_weights(
-        coded,
+        codes,
         codec,
         plan,
         rules,
@@ -138,7 +139,7 @@ def weigh(
 
 
 def paper_weights(
-    coded: CodedTable,
+    codes: PrivateCodes,
     codec: Codec,
     plan: SamplingPlan,
     rules: Iterable[DenialConstraint],
@@ -156,7 +157,7 @@ def paper_weights(
         The result depends on the table through the gate only.  [test_replay_passes_for_paper_weights]
     """
     matrix = release_violation_matrix(
-        coded,
+        codes,
         codec,
         rules,
         gate,

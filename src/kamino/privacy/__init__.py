@@ -1,12 +1,14 @@
 """Privacy: the budget, what was spent of it, and the gate through which private data becomes public.
 
 Make a `Budget`, open a `Gate` on it, and ask the gate for releases; read what they cost in `gate.ledger`. To
-test a path for leaks, run it under `kamino.privacy.replay.assert_replay`.
+test a path for leaks, run it under `kamino.testing.replay.assert_replay`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.privacy.accountant import epsilon
@@ -71,11 +73,4 @@ _HOMES = {
     "multiplier_for": "calibration",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: all of them together are slow to import."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_imports(__name__, _HOMES)

@@ -183,11 +183,6 @@ class Ledger:
             neighbours=own,
         )
 
-    @property
-    def open_entries(self) -> tuple[Entry, ...]:
-        """The entries that are not sealed."""
-        return tuple(self._entries[self._sealed[-1].num_entries if self._sealed else 0 :])
-
     def spent(self, neighbours: Neighbours | None = None) -> float:
         """Return the epsilon of the releases so far at the budget's delta, by default under the run's relation.
 

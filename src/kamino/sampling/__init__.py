@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.sampling.draw_options import DrawOptions, OnSweep
@@ -52,11 +54,4 @@ _HOMES = {
     "require": "plan.planner",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: all of them together are slow to import."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_imports(__name__, _HOMES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kamino.late_imports import late_imports
 from kamino.schema.attribute import Source
 from kamino.schema.attribute_codec import AttributeCodec
 from kamino.schema.attributes import (
@@ -19,7 +20,7 @@ from kamino.schema.attributes import (
 )
 from kamino.schema.category_codec import BooleanCodec, CategoryCodec
 from kamino.schema.codec import Codec, CodedTable, attribute_codec
-from kamino.schema.fitting import can_read, check_columns
+from kamino.schema.column_types import can_read, check_columns
 from kamino.schema.grid import Grid
 from kamino.schema.grid_codec import GridCodec
 from kamino.schema.keys import make_keys
@@ -64,11 +65,4 @@ _HOMES = {
     "schema_from_sdv": "from_sdv",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: all of them together are slow to import."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_imports(__name__, _HOMES)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kamino.errors import SchemaError
 from kamino.schema.attributes import Attribute
-from kamino.schema.fitting import misfit
+from kamino.schema.column_types import misfit
 
 Codes = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from kamino.errors import SchemaError
 from kamino.schema.attribute_codec import AttributeCodec, Codes
 from kamino.schema.attributes import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real
 from kamino.schema.category_codec import BooleanCodec, CategoryCodec
-from kamino.schema.fitting import check_columns
+from kamino.schema.column_types import check_columns
 from kamino.schema.grid_codec import GridCodec
 from kamino.schema.keys import make_keys
 from kamino.schema.schema import Schema

@@ -16,6 +16,7 @@ from kamino.constraints import Constraints
 from kamino.engine.paper_weights import NoisyMatrix
 from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate
+from kamino.privacy.private import PrivateCodes
 from kamino.sampling import build_plan
 from kamino.sampling.soft.algorithm5 import START, learn_weights
 from kamino.sampling.soft.prices import Per, Weight, price_of
@@ -84,7 +85,7 @@ def test_replay_passes_for_paper_weights(replays: Callable[..., None]) -> None:
         codes = {n: np.nan_to_num(table[n].to_numpy(zero_copy_only=False)).astype(np.int64) for n in "ab"}
         coded = CODEC.encode(pa.table(codes))
         found = paper_weights(
-            coded,
+            PrivateCodes(coded),
             CODEC,
             PLAN,
             RULES,
@@ -104,7 +105,7 @@ def test_without_noise_the_weights_are_learned_from_true_counts() -> None:
     coded = CODEC.encode(pa.table({"a": np.arange(40) % 4, "b": np.arange(40) % 4}))
     gate = Gate(Budget(epsilon=math.inf, delta=1e-6))
     found = paper_weights(
-        coded,
+        PrivateCodes(coded),
         CODEC,
         PLAN,
         RULES,

@@ -7,39 +7,35 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kamino.model.neural.calibration import calibrate
 from kamino.model.neural.extra import require
-from kamino.model.neural.histogram import release_histogram
 from kamino.model.neural.layout import (
     Array,
     Layout,
-    context_arrays,
     embeddings_of,
     empty_embeddings,
     head,
     with_unit,
 )
+from kamino.model.neural.measuring import NeuralMeasurer
 from kamino.model.neural.model import NeuralModel, SubModel
 from kamino.model.neural.planning import NeuralPlan, Step, in_sequence, plan_fit
 from kamino.model.neural.search import Parameters
 from kamino.model.neural.settings import NeuralSettings
-from kamino.model.neural.training import SubModelDescent, target_arrays
-from kamino.model.neural.units import Kind
+from kamino.model.neural.training import SubModelDescent
+from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import FloatArray, ModelAttribute
-from kamino.privacy import Events, Gate
+from kamino.privacy import Events
 from kamino.privacy.mechanisms.gradients import DescentPlan
-from kamino.schema import CodedTable
 
 #: Told of each unit that is done: how many are, of how many, and its name.
 Progress: TypeAlias = Callable[[int, int, str], None]
 
 
 def fit_neural(
-    coded: CodedTable,
+    measurer: NeuralMeasurer,
     attributes: Sequence[ModelAttribute],
-    gate: Gate,
     *,
     sequence: Sequence[str] | None = None,
     settings: NeuralSettings | None = None,
@@ -49,7 +45,7 @@ def fit_neural(
     cluster: str | None = None,
     progress: Progress | None = None,
 ) -> NeuralModel:
-    """Fit the model to a private table, spending what is left of the gate's budget as Algorithm 6 finds.
+    """Fit the model to a private table, spending what its gate's budget has left as Algorithm 6 finds.
 
     `reserved` are events that will be charged later, such as the rates of soft constraints: their price is left over.
     With `learn_weights`, so is that of Algorithm 5, whose parameters are then searched together with the others: the
@@ -58,15 +54,16 @@ def fit_neural(
     Dask cluster (Ray's, for `ray://...`) whose address is `cluster`, which then sees private rows.
 
     Guarantees:
-        The result depends on private rows only through `gate`.  [test_replay_passes_for_the_neural_backend]
+        The result depends on private rows only through the gate.  [test_replay_passes_for_the_neural_backend]
         What is spent is at most the budget.  [test_neural_fit_stays_within_the_budget]
     """
     require("jax", "optax")
     settings = settings or NeuralSettings()
+    gate = measurer.gate
     in_sequence(attributes, sequence)  # refuse before anything is charged
     num_rows = settings.num_rows
     if num_rows is None:
-        num_rows = max(1, gate.release_row_count(coded.num_rows, noise_multiplier=settings.count_noise))
+        num_rows = max(1, measurer.count_rows(noise_multiplier=settings.count_noise))
     # What follows is planned from what was released before, so that part is priced by itself.
     gate.ledger.seal()
     plan = plan_fit(
@@ -78,7 +75,7 @@ def fit_neural(
         reserved=reserved,
         learn=learn_weights,
     )
-    fit = Fit(coded=coded, gate=gate, plan=plan, settings=settings, progress=progress or _silent)
+    fit = Fit(measurer=measurer, plan=plan, settings=settings, progress=progress or _silent)
     counted = {place: fit.histogram(step) for place, step in enumerate(plan.steps) if step.counted}
     if jobs > 1:
         from kamino.model.neural.parallel import train_side_by_side
@@ -99,10 +96,9 @@ def fit_neural(
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Fit:
-    """What all sub-models of one fit share. It holds private rows and does not outlive the fit."""
+    """What all sub-models of one fit share. Private rows are behind the measurer."""
 
-    coded: CodedTable
-    gate: Gate
+    measurer: NeuralMeasurer
     plan: NeuralPlan
     settings: NeuralSettings
     progress: Progress
@@ -123,19 +119,15 @@ class Fit:
 
     def histogram(self, step: Step) -> FloatArray:
         """Release the histogram of a unit."""
-        return release_histogram(
-            self.gate,
+        return self.measurer.histogram(
             step.unit,
-            step.unit.joint(self.coded.columns),
             num_cells=self.settings.num_cells,
             noise_multiplier=self.parameters.histogram_noise,
         )
 
-    def rows(self, step: Step) -> tuple[NDArray[np.generic], ...]:
-        """Return the private rows of one sub-model as the network takes them."""
-        units = [self.chain[i].unit for i in step.context]
-        context = context_arrays(units, self.coded.columns, self.coded.num_rows)
-        return (*context, *target_arrays(step.unit, step.unit.joint(self.coded.columns)))
+    def context(self, step: Step) -> list[Unit]:
+        """Return the units that a sub-model is given."""
+        return [self.chain[i].unit for i in step.context]
 
     def descent(self, step: Step, first: dict[str, Array]) -> tuple[SubModelDescent, DescentPlan]:
         """Return what the mechanism is told of one sub-model."""
@@ -173,7 +165,7 @@ def train_in_sequence(fit: Fit, counted: Mapping[int, FloatArray]) -> tuple[SubM
         else:
             first = {**embeddings, **head(step.unit, fit.settings.dim, rng)}
             descent, plan = fit.descent(step, first)
-            params = descent.result(fit.gate.release_descent(fit.rows(step), descent, plan))
+            params = fit.measurer.train(fit.context(step), step.unit, descent, plan)
             found.append(SubModel(unit=step.unit, context=step.context, params=params))
             embeddings = embeddings_of(params)
             learned = params["out"] if step.unit.kind is Kind.CATEGORICAL else None

@@ -1,14 +1,11 @@
-"""Distributions that are released as they are: of the first unit, and of wide attributes."""
+"""Distributions that are released as they are, of the first unit and of wide attributes: their cells, and noise off."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.marginal.denoise import shrink
-from kamino.model.neural.units import Kind, Unit
-from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray
-from kamino.privacy import Gate
-from kamino.privacy.sensitivity import Sensitivity
+from kamino.model.neural.units import Unit
+from kamino.model.protocol import Cells, CodeMap, FloatArray
 from kamino.schema.joint_codes import even_starts
 
 
@@ -30,27 +27,6 @@ def numeric_cells(unit: Unit, num_cells: int) -> Cells:
 def single_cells(size: int) -> Cells:
     """Return a cell for each code."""
     return Cells(map=CodeMap.identity(size), width=np.ones(size, dtype=np.int64), share=np.ones(size))
-
-
-def release_histogram(
-    gate: Gate, unit: Unit, joint: IntArray, *, num_cells: int, noise_multiplier: float
-) -> FloatArray:
-    """Release the distribution of a unit's codes: of each cell of a numeric one, of each (joint) code otherwise.
-
-    Guarantees:
-        A wide unit whose counts drown in noise comes out about even.  [test_a_wide_histogram_is_not_made_of_noise]
-    """
-    cells = numeric_cells(unit, num_cells) if unit.kind is Kind.NUMERIC else single_cells(unit.size)
-    counts = np.bincount(cells.map(joint), minlength=cells.map.bins).astype(np.int64)
-    noisy = gate.release_counts(
-        counts, what="histogram of a unit", attributes=unit.names, noise_multiplier=noise_multiplier
-    )
-    if unit.kind is not Kind.WIDE:
-        return to_distribution(noisy.astype(np.float64))
-    # Thousands of small counts: a projection would keep the few with the most noise, and nothing else.
-    private = gate.budget.is_private
-    sigma = noise_multiplier * Sensitivity.of_histogram().under(gate.budget.neighbours) if private else 0.0
-    return to_distribution(shrink(noisy.astype(np.float64), sigma))
 
 
 def to_distribution(noisy: FloatArray) -> FloatArray:

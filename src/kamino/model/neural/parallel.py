@@ -7,21 +7,18 @@ must be as trusted as the machine that holds the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kamino.errors import ModelError
 from kamino.model.neural.extra import require
 from kamino.model.neural.layout import Array, empty_embeddings, head, with_unit
 from kamino.model.neural.model import SubModel
-from kamino.model.neural.training import SubModelDescent
 from kamino.model.protocol import FloatArray
-from kamino.privacy.mechanisms.gradients import DescentPlan, open_descent, run_descent
 
 if TYPE_CHECKING:
     from kamino.model.neural.backend import Fit
@@ -39,7 +36,7 @@ def train_side_by_side(
         The charges are those of training in sequence.  [test_side_by_side_is_charged_the_same]
     """
     require("joblib")
-    if not fit.gate.is_live:
+    if not fit.measurer.gate.is_live:
         raise ModelError("sub-models that are trained side by side cannot be recorded; use jobs=1 under a tape.")
     import joblib
 
@@ -51,9 +48,8 @@ def train_side_by_side(
             fit.tell(len(found), step)
             continue
         descent, plan = fit.descent(step, _first(fit, place, step))
-        coins = open_descent(fit.gate, plan)
-        noisy = fit.gate.budget.is_private
-        tasks.append((place, joblib.delayed(train_one)(fit.rows(step), descent, plan, coins, noisy)))
+        charged = fit.measurer.charge_training(fit.context(step), step.unit, descent, plan)
+        tasks.append((place, joblib.delayed(train_one)(charged)))
     with _workers(cluster):
         # By default joblib puts large arrays, here private rows, into temporary files.
         results = joblib.Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)(task for _, task in tasks)
@@ -79,11 +75,9 @@ def _workers(cluster: str | None) -> AbstractContextManager[Any]:
     return cast("AbstractContextManager[Any]", parallel_config(backend="dask", scheduler_host=cluster))
 
 
-def train_one(
-    rows: tuple[NDArray[Any], ...], descent: SubModelDescent, plan: DescentPlan, coins: bytes, noisy: bool
-) -> dict[str, NDArray[np.float32]]:
+def train_one(charged: Callable[[], dict[str, Array]]) -> dict[str, Array]:
     """Train one sub-model that was charged; runs in a worker."""
-    return descent.result(run_descent(rows, descent, plan, coins, noisy=noisy))
+    return charged()
 
 
 def _first(fit: Fit, place: int, step: Step) -> dict[str, Array]:

@@ -17,7 +17,7 @@ release's declared sensitivity.
     ('the output differs: <output>: not equal',)
 
 Given the releases, a run may know nothing of its table at all. So `Recording.play` also plays back on tables that are
-no neighbours, such as `kamino.privacy.strangers` makes: there only the output is compared.
+no neighbours, such as `kamino.testing.strangers` makes: there only the output is compared.
 
     >>> record(run, table).play(table.slice(0, 0), neighbour=False).problems
     ()
@@ -39,9 +39,9 @@ from kamino.privacy.budget import Budget
 from kamino.privacy.gate import Gate
 from kamino.privacy.ledger import Entry
 from kamino.privacy.noise import Noise, SeededNoise
-from kamino.privacy.same import first_difference
 from kamino.privacy.tape import S, T, Truth
 from kamino.privacy.unit import PrivacyUnit
+from kamino.testing.same import first_difference
 
 Run: TypeAlias = Callable[[Any, Gate], object]
 Record: TypeAlias = tuple[Entry, Truth, object]

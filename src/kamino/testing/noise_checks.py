@@ -6,7 +6,7 @@ together; no vector may have one number for all of its coordinates; and the mean
 near 1.
 
 >>> from kamino.privacy.noise import SeededNoise
->>> from kamino.privacy.replay import record
+>>> from kamino.testing.replay import record
 >>> class OneSeed(SeededNoise):
 ...     def discrete_gaussian(self, sigma, shape):
 ...         return SeededNoise(1).discrete_gaussian(sigma, shape)

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from kamino.privacy import Budget, Neighbours, PrivacyUnit, SecureNoise, Sensitivity
-from kamino.privacy.replay import LeakError, add_row, assert_replay, remove_row, replace_row, replay
-from kamino.privacy.same import first_difference
+from kamino.testing.replay import LeakError, add_row, assert_replay, remove_row, replace_row, replay
+from kamino.testing.same import first_difference
 
 TABLE = pa.table(
     {

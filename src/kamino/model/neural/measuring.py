@@ -1,0 +1,42 @@
+"""The private side of a neural fit, as the backend knows it: what is asked of private rows, and answered with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from kamino.model.neural.layout import Array
+from kamino.model.neural.training import SubModelDescent
+from kamino.model.neural.units import Unit
+from kamino.model.protocol import FloatArray
+from kamino.privacy import Gate
+from kamino.privacy.mechanisms.gradients import DescentPlan
+
+
+class NeuralMeasurer(Protocol):
+    """Noisy counts and noisy gradients of one private table, each paid for; rows never come out."""
+
+    @property
+    def gate(self) -> Gate:
+        """The gate that everything goes through."""
+        ...
+
+    def count_rows(self, *, noise_multiplier: float) -> int:
+        """Return the noisy number of rows."""
+        ...
+
+    def histogram(self, unit: Unit, *, num_cells: int, noise_multiplier: float) -> FloatArray:
+        """Return the noisy distribution of a unit: of each cell of a numeric one, of each (joint) code otherwise."""
+        ...
+
+    def train(
+        self, context: Sequence[Unit], unit: Unit, descent: SubModelDescent, plan: DescentPlan
+    ) -> dict[str, Array]:
+        """Train the sub-model of a unit, given the units of its context, by DP-SGD."""
+        ...
+
+    def charge_training(
+        self, context: Sequence[Unit], unit: Unit, descent: SubModelDescent, plan: DescentPlan
+    ) -> Callable[[], dict[str, Array]]:
+        """Charge for what `train` would do now, and return what does it, for a worker: it holds private rows."""
+        ...
