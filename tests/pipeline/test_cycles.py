@@ -19,6 +19,7 @@ from kamino.pipeline.fitting import fit
 from kamino.pipeline.hints import model_attributes
 from kamino.pipeline.run_plan import plan_table
 from kamino.privacy import Gate
+from kamino.privacy.private import PrivateTable
 from kamino.schema import Attribute, Boolean, Categorical, Codec, Date, Datetime, Integer, Real, Schema
 
 NEW_YEAR = dt.datetime(2021, 1, 1)
@@ -185,7 +186,8 @@ def test_replay_passes_for_dates(replays: Any) -> None:
 
     def run(table: pa.Table, gate: Gate) -> Any:
         options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon)
-        fitted = fit(table, plan_table(table, SCHEMA, Constraints(), options), gate)
+        private = PrivateTable(table)
+        fitted = fit(private, plan_table(private, SCHEMA, Constraints(), options), gate)
         bundle = fitted.to_bundle()
         believed.append(sum(".phase." in name for name in bundle.arrays))
         return draw(fitted, 50, np.random.default_rng(7)), dict(bundle.texts), dict(bundle.arrays)

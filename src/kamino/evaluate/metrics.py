@@ -110,7 +110,7 @@ def _equal_width(known: Floats, num_bins: int) -> Cuts:
 
 def _equal_mass(known: Floats, num_bins: int) -> Cuts:
     """Cut at the smallest value and at the quantiles up to the largest value, which ends the last bin."""
-    quantiles = np.quantile(known, np.linspace(0, 1, num_bins + 1)) if len(known) else np.empty(0)
+    quantiles = np.quantile(known, np.arange(num_bins + 1) / num_bins) if len(known) else np.empty(0)
     return Cuts(edges=np.unique(quantiles)[:-1], edge_goes="down")
 
 

@@ -182,12 +182,13 @@ class Schedule:
         """The planned releases of one part."""
         return tuple(each for each in self.releases if each.part == name)
 
-    def taking(self, taken: float, *, out_of: float) -> Schedule:
+    def taking(self, taken: float) -> Schedule:
         """The schedule once it is known what share the releases take that were planned as at most a share.
 
-        The releases that give way have `out_of` of the budget together, and keep their proportions.
+        The releases that give way keep their proportions.
         """
-        left = 1.0 - taken / out_of
+        giving = sum(each.share for each in self.releases if each.gives_way)
+        left = 1.0 - taken / giving if giving else 1.0
         return Schedule(
             releases=tuple(replace(each, share=each.share * left) if each.gives_way else each for each in self.releases)
         )

@@ -108,7 +108,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
 def _rounds(plan: MarginalPlan, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:
     """Return the planned releases of each round, now that it is known what share others take off them."""
     shares = plan.settings.shares
-    schedule = plan.schedule.taking(taken, out_of=1.0 - shares.histograms)
+    schedule = plan.schedule.taking(taken)
     return tuple(schedule.part(round_name(i)) for i in range(len(shares.rounds)) if len(plan.attributes) > 1)
 
 
