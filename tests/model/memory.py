@@ -41,7 +41,7 @@ class MemoryMeasurer:
         exact = interactions(self._count(attributes, binning).reshape(shape)).ravel()
         return np.round(self._release(exact, noise_multiplier, interaction_sensitivity(shape).add_remove))
 
-    def scores(self, candidates: Sequence[Candidate], model_answers, *, noise_multiplier):
+    def scores(self, candidates: Sequence[Candidate], model_answers, *, noise_multiplier, against="the model"):
         exact = [
             np.abs(self._count(c.attributes, c.binning) - np.ravel(answer)).sum()
             for c, answer in zip(candidates, model_answers, strict=True)

@@ -56,7 +56,12 @@ class MemoryMeasurer:
         )
 
     def scores(
-        self, candidates: Sequence[Candidate], model_answers: Sequence[FloatArray], *, noise_multiplier: float
+        self,
+        candidates: Sequence[Candidate],
+        model_answers: Sequence[FloatArray],
+        *,
+        noise_multiplier: float,
+        against: str = "the model",
     ) -> FloatArray:
         """Return noisy L1 distances between the true counts of candidates and the model's answers.
 
@@ -70,7 +75,7 @@ class MemoryMeasurer:
         root = math.sqrt(len(candidates))
         return self._gate.release_vector(
             np.asarray(distances, dtype=np.float64),
-            what=f"distances of {len(candidates)} marginals to the model",
+            what=f"distances of {len(candidates)} marginals to {against}",
             attributes=tuple(dict.fromkeys(name for each in candidates for name in each.attributes)),
             noise_multiplier=noise_multiplier,
             sensitivity=Sensitivity(add_remove=root, replace=2 * root),

@@ -154,9 +154,14 @@ class Measurer(Protocol):
         ...
 
     def scores(
-        self, candidates: Sequence[Candidate], model_answers: Sequence[FloatArray], *, noise_multiplier: float
+        self,
+        candidates: Sequence[Candidate],
+        model_answers: Sequence[FloatArray],
+        *,
+        noise_multiplier: float,
+        against: str = "the model",
     ) -> FloatArray:
-        """Return noisy L1 distances between each candidate's true counts and the model's expected counts.
+        """Return noisy L1 distances between each candidate's true counts and the expected counts of `against`.
 
         Adding a row moves each distance by at most 1, so the vector of k has L2 sensitivity sqrt(k).
         """

@@ -64,8 +64,8 @@ class PlannedRelease:
     noise_multiplier: exact for `EACH`; otherwise that of one release that costs all it can, so that none has less.
     share: the part of a budget it may cost, `whole` being the noise multiplier of a release that costs all of it.
     gives_way: whether releases planned as `AT_MOST` are paid by this one. sigma: the scale of the noise, where known.
-    sensitivity: of counts to one row, if they are no histogram. delta: what it costs of delta; from_aside: what it
-    takes of the delta that an earlier release set aside.
+    says: what the ledger's text has in it. sensitivity: of counts to one row, if they are no histogram. delta: what it
+    costs of delta; from_aside: what it takes of the delta that an earlier release set aside.
     """
 
     part: str
@@ -77,6 +77,7 @@ class PlannedRelease:
     choose: int | None = None
     or_fewer: bool = False
     fewest: int = 1
+    says: str = ""
     most_cells: int | None = None
     most: int = 1
     share: float = 0.0
@@ -99,7 +100,7 @@ class PlannedRelease:
     def differs(self, entry: Entry, neighbours: Neighbours) -> str:
         """Say how an entry of a ledger differs from this plan; nothing where it does not."""
         names, cells = self.attributes, math.prod(entry.shape)
-        if entry.kind != self.kind:
+        if entry.kind != self.kind or self.says not in entry.what:
             return f"{entry.kind}, planned {self.kind}"
         if self.choose is None and entry.attributes != names:
             return f"on {entry.attributes}, planned on {names}"

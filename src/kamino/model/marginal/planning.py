@@ -18,7 +18,7 @@ from kamino.model.marginal.histogram import first_cells, level_shares, measured_
 from kamino.model.marginal.junction import Clique
 from kamino.model.marginal.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.periods import PHASE_SHARE
-from kamino.model.marginal.relations import RelationLimits, can_relate
+from kamino.model.marginal.relations import INDEPENDENCE, RelationLimits, can_relate
 from kamino.model.marginal.rounds import Effort, most_marginals
 from kamino.model.marginal.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
 from kamino.model.marginal.step_maps import MOST_STEPS, can_step
@@ -252,6 +252,7 @@ class _Draft:
             part=RELATIONS,
             kind="vector",
             what="distances of pairs of ordered attributes from independence",
+            says=INDEPENDENCE,
             attributes=names,
             choose=len(names),
             or_fewer=True,
@@ -311,6 +312,7 @@ class _Draft:
                 part=round_name(i),
                 kind="vector",
                 what="distances of all pairs to the model",
+                says="the model",
                 attributes=self.names,
                 choose=len(self.names),
                 or_fewer=True,

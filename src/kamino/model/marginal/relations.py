@@ -19,6 +19,8 @@ from kamino.model.marginal.junction import Clique
 from kamino.model.marginal.relative import NoisyTable, Relative, estimate_joint, quantile_bins
 from kamino.model.protocol import Cells, CodeMap, ConditionalMap, FloatArray, IntArray, Measurer, ModelAttribute
 
+#: What the ledger says that distances are measured from.
+INDEPENDENCE = "independence"
 #: Fine bins are joined by so many for the coarser of the two tables that are measured of a pair.
 GROUP = 4
 #: An attribute with fewer codes is told apart well enough by its bins.
@@ -120,7 +122,10 @@ def _strengths(
     pairs = list(combinations(usable, 2))
     expected = [np.outer(shares[a], shares[b]).ravel() * frame.num_rows for a, b in pairs]
     noisy = measurer.scores(
-        [frame.candidate(pair) for pair in pairs], expected, noise_multiplier=purse.take("relations", limits.scores)
+        [frame.candidate(pair) for pair in pairs],
+        expected,
+        noise_multiplier=purse.take("relations", limits.scores),
+        against=INDEPENDENCE,
     )
     return {pair: float(error) / (2 * frame.num_rows) for pair, error in zip(pairs, noisy, strict=True)}
 
