@@ -41,7 +41,8 @@ def hints_of(constraints: Iterable[DenialConstraint], codec: Codec) -> Hints:
     dependencies = [d for c in hard if (d := dependency_of(c)) is not None]
     functional = tuple(dict.fromkeys((next(iter(d.left)), d.right) for d in dependencies if len(d.left) == 1))
     together = tuple(dict.fromkeys((name, d.right) for d in dependencies for name in sorted(d.left)))
-    return Hints(functional=functional, together=together, allowed=_allowed(hard, codec))
+    tied = frozenset(name for c in hard if not c.is_unary for name in c.attributes)
+    return Hints(functional=functional, together=together, tied=tied, allowed=_allowed(hard, codec))
 
 
 def _allowed(hard: Iterable[DenialConstraint], codec: Codec) -> Mapping[tuple[str, ...], Allowed]:

@@ -87,6 +87,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
     before = purse.spent
     alone = frozenset(a for link in links for a in (link.wide, *link.owners)) | {each.left for each in maps}
+    alone |= {place[name] for name in plan.hints.tied}
     found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=alone)
     taken += purse.spent - before
     reserved = sum(link.share for link in links)

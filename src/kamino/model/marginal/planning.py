@@ -72,11 +72,13 @@ class Hints:
     """What constraints say for free, by names of attributes.
 
     functional: pairs (X, Y) of a hard functional dependency X -> Y. together: attributes to measure together.
-    allowed: combinations that unary constraints allow, for the attributes they speak of.
+    allowed: combinations that unary constraints allow, for the attributes they speak of. tied: attributes whose rows
+    constraints compare, which are drawn jointly and so are not read relative to another.
     """
 
     functional: tuple[tuple[str, str], ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
+    tied: frozenset[str] = frozenset()
     allowed: Mapping[tuple[str, ...], Allowed] = field(default_factory=dict)
 
 
@@ -245,7 +247,7 @@ class _Draft:
     def relations(self) -> Iterator[PlannedRelease]:
         """Close relations of ordered attributes, if their distances from independence show any."""
         limits = self.settings.relations
-        names = tuple(a.name for a in self.attributes if can_relate(a))
+        names = tuple(a.name for a in self.attributes if can_relate(a) and a.name not in self.hints.tied)
         if len(names) < 2 or limits.most_share == 0:
             return
         yield PlannedRelease(
