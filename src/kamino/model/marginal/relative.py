@@ -51,11 +51,12 @@ def estimate_joint(noisy: NoisyTable, rows: FloatArray, columns: FloatArray) -> 
     explain is believed (hard thresholding of Haar wavelets in two dimensions).
 
     Guarantees:
-        Has the margins and no negative cell.  [test_joint_has_its_margins]
+        Has the columns' margin, nearly the rows', and no negative cell.  [test_joint_has_its_margins]
         Without noise it is the table.  [test_joint_without_noise_is_the_table]
     """
     expected = best_copula(noisy, rows, columns)
-    return fit_margins(_threshold(noisy, expected, float(rows.sum())), rows / rows.sum(), columns / columns.sum())
+    found = _threshold(noisy, expected, float(rows.sum()))
+    return fit_margins(found, rows / rows.sum(), columns / columns.sum(), 100)
 
 
 def best_copula(noisy: NoisyTable, rows: FloatArray, columns: FloatArray) -> FloatArray:
