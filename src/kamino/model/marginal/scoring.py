@@ -7,7 +7,7 @@ distance that its pairs do not explain (the parity of three columns, say, shows 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -82,12 +82,14 @@ def score_triples(
 ) -> list[Scored]:
     """Release the distances of small triples to the model; their errors are what the errors of their pairs leave."""
     inner = [i for i, size in enumerate(frame.sizes) if size > 1]
-    cells = {t: math.prod(frame.grouped(t, Resolution.GROUPS)[1]) for t in combinations(inner, 3)}
+    size = {a: frame.grouped((a,), Resolution.GROUPS)[1][0] for a in inner}
+    cells = {t: size[t[0]] * size[t[1]] * size[t[2]] for t in combinations(inner, 3)}
     triples = sorted((t for t in cells if cells[t] <= TRIPLE_CELLS), key=lambda t: (cells[t], t))[:MOST_TRIPLES]
     if not triples:
         return []
     rows = draw_model_rows(fit)
-    expected = [_expected(frame, rows, t) for t in triples]
+    # One at a time: in bins, before they are grouped, a thousand tables would fill the memory.
+    expected = (_expected(frame, rows, t) for t in triples)
     asked = [_Asked(t, Resolution.GROUPS) for t in triples]
     scored = _score(frame, measurer, asked, expected, purse.take("scores of triples", share))
     known: dict[Clique, float] = {}
@@ -105,7 +107,7 @@ def score_triples(
 
 
 def _score(
-    frame: Frame, measurer: Measurer, asked: Sequence[_Asked], answers: Sequence[FloatArray], multiplier: float
+    frame: Frame, measurer: Measurer, asked: Sequence[_Asked], answers: Iterable[FloatArray], multiplier: float
 ) -> list[Scored]:
     """Release the distances of marginals at once, and shrink them to what such noise lets one believe."""
     grouped = []
