@@ -25,10 +25,10 @@ import numpy as np
 
 from bench.tables import read, table_names
 from kamino.engine import MemoryMeasurer, NeuralRows
-from kamino.evaluate.metrics import bin_tables, distances_of
+from kamino.evaluate.measure.metrics import bin_tables, distances_of
 from kamino.model import SavedModel, fit_marginal
 from kamino.model.neural import fit_neural
-from kamino.pipeline.hints import hints_of, model_attributes
+from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.privacy import Budget, Gate, Neighbours, multiplier_for
 from kamino.privacy.private import PrivateCodes
 from kamino.sampling import build_plan

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kamino.cli.demo import run_demo
+from kamino.cli.commands.demo import run_demo
 
 WIDTH = 124
 

@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 from kamino.constraints import Constraints, value_types
-from kamino.evaluate.document import internal_report
-from kamino.evaluate.page import render_page
-from kamino.evaluate.statement import statement_of
+from kamino.evaluate.report.document import internal_report
+from kamino.evaluate.report.page import render_page
+from kamino.evaluate.report.statement import statement_of
 from kamino.io import read_table
 from kamino.pipeline import Synthesizer
 

@@ -24,12 +24,12 @@ from kamino.constraints.tree import SOFT, DenialConstraint
 from kamino.engine import MemoryMeasurer
 from kamino.engine.paper_weights import SAMPLING_RATE, paper_noise
 from kamino.engine.rates import RATES_SHARE, RateEstimates, release_rates
-from kamino.evaluate.metrics import bin_tables, distances_of
+from kamino.evaluate.measure.metrics import bin_tables, distances_of
 from kamino.io import read_table
-from kamino.model.marginal.backend import fit_marginal
+from kamino.model.marginal.fit_marginal import fit_marginal
 from kamino.model.protocol import Cells, CodeMap, Conditional, FloatArray, IntArray, TupleModel
-from kamino.pipeline.binding import bind_constraints
-from kamino.pipeline.hints import hints_of, model_attributes
+from kamino.pipeline.plan.bound_schema import bind_constraints
+from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.weighing import paper_weights
 from kamino.privacy import Budget, Gate, multiplier_for
 from kamino.privacy.private import PrivateCodes

@@ -27,7 +27,7 @@ from kamino.constraints import count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.io import read_table, write_table
 from kamino.pipeline import SequenceMode, Synthesizer
-from kamino.pipeline.drawing import Ways, draw
+from kamino.pipeline.output.drawn_table import Ways, draw
 from kamino.sampling import Sampling
 
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from kamino.constraints import Constraints, count_violations
 from kamino.constraints.tree import HARD, SOFT
 from kamino.datasets import TAX_CONSTRAINTS, tax
-from kamino.evaluate.marginals import compare_marginals
-from kamino.evaluate.metrics import bin_tables, bin_tables_by_mass, distances_of
-from kamino.evaluate.ranks import compare_ranks
+from kamino.evaluate.measure.marginals import compare_marginals
+from kamino.evaluate.measure.metrics import bin_tables, bin_tables_by_mass, distances_of
+from kamino.evaluate.measure.rank_correlation import compare_ranks
 from kamino.io import read_table
 
 # Distances are also given over the attributes of at most so many values: noise hides what the others say.

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from kamino.constraints import Constraints, find_violations, value_types
-from kamino.evaluate.check import check_table
+from kamino.evaluate.checking import check_table
 
 people = pa.table(
     {

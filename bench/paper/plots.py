@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from bench.paper.spread import Spread
-from kamino.evaluate.svg import Attribute, tag, width_of
+from kamino.evaluate.report.svg import Attribute, tag, width_of
 
 WIDTH, HEIGHT = 900, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 78, 66

@@ -28,7 +28,7 @@ from kamino.constraints import Constraints
 from kamino.constraints.tree import SOFT
 from kamino.io import read_table, write_table
 from kamino.pipeline import Synthesizer
-from kamino.pipeline.drawing import Ways, draw
+from kamino.pipeline.output.drawn_table import Ways, draw
 from kamino.pipeline.stages import Stage
 from kamino.sampling import Sampling
 

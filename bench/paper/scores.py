@@ -14,9 +14,9 @@ import pyarrow as pa
 from bench.paper.cases import Case
 from bench.paper.runs import Made, Source
 from kamino.constraints import Constraints, count_violations
-from kamino.evaluate.learning import Learning, train_models
-from kamino.evaluate.marginals import MarginalDistances, compare_marginals
-from kamino.evaluate.metrics import bin_tables
+from kamino.evaluate.learn.learning import Learning, train_models
+from kamino.evaluate.measure.marginals import MarginalDistances, compare_marginals
+from kamino.evaluate.measure.metrics import bin_tables
 
 Facts = dict[str, Any]
 

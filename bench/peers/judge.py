@@ -10,9 +10,9 @@ import pyarrow as pa
 from bench.peers.records import LEARNING_ROWS, Record
 from kamino.constraints import Constraints, print_constraint
 from kamino.errors import KaminoError
-from kamino.evaluate.check import check_table
-from kamino.evaluate.learning import train_models
-from kamino.evaluate.metrics import bin_tables, distances_of
+from kamino.evaluate.checking import check_table
+from kamino.evaluate.learn.learning import train_models
+from kamino.evaluate.measure.metrics import bin_tables, distances_of
 from kamino.io.csv import read_csv
 
 TRUTH = "truth"

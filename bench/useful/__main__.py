@@ -26,7 +26,7 @@ from bench.useful.judging import METRICS, judge, learn
 from bench.useful.page import write_page
 from bench.useful.switches import ABLATION, Switch, change, parse_changes
 from bench.useful.synthesis import synthesize
-from kamino.model.marginal.planning import MarginalSettings
+from kamino.model.marginal.marginal_schedule import MarginalSettings
 
 PARITY_INPUTS = (2, 3)
 TRUTH = "true rows"

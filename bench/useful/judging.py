@@ -21,7 +21,7 @@ from bench.useful.cases import Record
 from bench.useful.folders import Source
 from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.classify import dependency_of
-from kamino.evaluate.ranks import ordered_columns
+from kamino.evaluate.measure.rank_correlation import ordered_columns
 from kamino.io.csv import read_csv
 
 Figures = dict[str, float | None]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 from unittest import mock
 
-from kamino.model.marginal import planning
-from kamino.model.marginal.planning import MarginalSettings
+from kamino.model.marginal import marginal_schedule as planning
+from kamino.model.marginal.marginal_schedule import MarginalSettings
 
 T = TypeVar("T")
 

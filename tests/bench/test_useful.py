@@ -21,8 +21,8 @@ from bench.useful.printed import PRINTED, WANTED
 from bench.useful.switches import ABLATION, change, parse_changes, switched
 
 from kamino.constraints import Constraints
-from kamino.model.marginal import planning
-from kamino.model.marginal.planning import MarginalSettings
+from kamino.model.marginal import marginal_schedule as planning
+from kamino.model.marginal.marginal_schedule import MarginalSettings
 
 # A judge that takes the arguments of a real one and says the same of every table.
 JUDGE = """

@@ -12,9 +12,9 @@ from tests.browser.chromium import Page, browser_path, open_browser
 from tests.evaluate.report_tables import RULES, table
 
 from kamino.constraints import Constraints
-from kamino.evaluate.document import internal_report
-from kamino.evaluate.page import lookup, render_page
-from kamino.evaluate.statement import statement_of
+from kamino.evaluate.report.document import internal_report
+from kamino.evaluate.report.page import lookup, render_page
+from kamino.evaluate.report.statement import statement_of
 
 WIDTHS = (1280, 390)
 # Elements that reach beyond the window, but for those inside a box that scrolls by itself.

@@ -227,14 +227,14 @@ def test_what_is_at_the_limit_is_read() -> None:
 
 
 def test_too_many_attributes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kamino.schema.schema_file.MAX_ATTRIBUTES", 100)
+    monkeypatch.setattr("kamino.schema.files.schema_file.MAX_ATTRIBUTES", 100)
     named = "".join(f"  a{i}: {{type: key}}\n" for i in range(101))
     with pytest.raises(SchemaError, match="found 101 attributes, expected at most 100"):
         Schema.from_yaml(f"attributes:\n{named}")
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kamino.schema.categories.MAX_VALUES", 100)
+    monkeypatch.setattr("kamino.schema.category.MAX_VALUES", 100)
     with pytest.raises(SchemaError, match="found 101 values, expected at most 100"):
         Schema.from_yaml(f"attributes:\n  a: {{type: categorical, values: {list(range(101))}}}")
 

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import kamino.io
-from kamino.cli import suggest as suggest_command
-from kamino.cli import synth as synth_command
 from kamino.cli.app import app
+from kamino.cli.commands import suggest as suggest_command
+from kamino.cli.commands import synth as synth_command
 from kamino.pipeline import fitting as fitting_module
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.testing.replay import assert_replay, record, remove_row

@@ -26,8 +26,8 @@ def waiting(*arguments, **options):
 kamino.cli.app.main()
 """
 PLACES = {
-    "while drawing": ("kamino.pipeline.writing", "draw_columns"),
-    "while the table is counted": ("kamino.pipeline.writing", "count_promised"),
+    "while drawing": ("kamino.pipeline.output.writing", "draw_columns"),
+    "while the table is counted": ("kamino.pipeline.output.writing", "count_promised"),
     "while names change": ("kamino.io.atomic", "_move_aside"),
     "while a model is saved": ("kamino.io.bundle", "_entry"),
 }

@@ -12,8 +12,8 @@ import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
-from kamino.cli import suggest as suggest_command
 from kamino.cli.app import app
+from kamino.cli.commands import suggest as suggest_command
 from kamino.engine.suggesting import suggest_constraints
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateTable, open_table  # noqa: TID251

@@ -126,8 +126,8 @@ def test_a_table_that_breaks_a_hard_constraint_is_not_written(folder: Path, monk
     fitted = Synthesizer(constraints=TAX_CONSTRAINTS, trust_domain=True, seed=1).fit(folder / "tax.parquet")
     broken = Synthesizer(trust_domain=True, seed=1).fit(folder / "tax.parquet").sample(500)
     codes = fitted.fitted.codec.encode(broken).columns
-    monkeypatch.setattr("kamino.pipeline.writing.draw_columns", lambda *_, **__: codes)
-    monkeypatch.setattr("kamino.pipeline.writing.mend_columns", lambda *_, **__: codes)
+    monkeypatch.setattr("kamino.pipeline.output.writing.draw_columns", lambda *_, **__: codes)
+    monkeypatch.setattr("kamino.pipeline.output.writing.mend_columns", lambda *_, **__: codes)
     with pytest.raises(SamplingError, match="zip -> city"):
         fitted.write(folder / "empty" / "x.csv", 500)
     assert list((folder / "empty").iterdir()) == []

@@ -219,7 +219,7 @@ def test_delta_of_discovery_does_not_follow_the_types(epsilon: float) -> None:
 def test_a_text_table_is_charged_for_all_delta_before_anything_is_drawn() -> None:
     from kamino.pipeline import Synthesizer
     from kamino.pipeline.fitting import fit
-    from kamino.pipeline.run_plan import plan_table
+    from kamino.pipeline.plan.run_plan import plan_table
 
     rng = np.random.default_rng(1)
     found = []

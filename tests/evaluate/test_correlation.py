@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kamino.evaluate.columns import Kind
-from kamino.evaluate.correlation import correlate, correlation_ratio, cramers_v, pearson
+from kamino.evaluate.measure.columns import Kind
+from kamino.evaluate.measure.correlation import correlate, correlation_ratio, cramers_v, pearson
 
 
 def test_pearson() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from tests.constraints.strategies import tables
 
-from kamino.evaluate.columns import Kind
-from kamino.evaluate.histograms import NUM_BINS, TOP_VALUES, Bar, histogram
+from kamino.evaluate.measure.columns import Kind
+from kamino.evaluate.measure.histograms import NUM_BINS, TOP_VALUES, Bar, histogram
 
 
 def column(values: list[object], kind: pa.DataType | None = None) -> pa.ChunkedArray:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kamino.constraints import Constraints
-from kamino.evaluate.document import internal_report
-from kamino.evaluate.identifiers import find_identifiers
-from kamino.evaluate.page import render_page
+from kamino.evaluate.measure.identifiers import find_identifiers
+from kamino.evaluate.report.document import internal_report
+from kamino.evaluate.report.page import render_page
 
 
 def staff(rows: int, seed: int, start: int) -> pa.Table:

@@ -9,8 +9,16 @@ import pyarrow as pa
 import pytest
 
 from kamino.errors import InputError
-from kamino.evaluate.features import encode_pair
-from kamino.evaluate.learning import Learning, Score, attributes_of, classifiers, models_of, split_rows, train_models
+from kamino.evaluate.learn.features import encode_pair
+from kamino.evaluate.learn.learning import (
+    Learning,
+    Score,
+    attributes_of,
+    classifiers,
+    models_of,
+    split_rows,
+    train_models,
+)
 
 
 def linked(rows: int, seed: int) -> pa.Table:

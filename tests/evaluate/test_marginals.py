@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from tests.constraints.strategies import tables
 
-from kamino.evaluate import marginals
-from kamino.evaluate.marginals import compare_marginals, split_halves
-from kamino.evaluate.metrics import bin_tables, distances_of
-from kamino.schema import joint_codes
+from kamino.evaluate.measure import marginals
+from kamino.evaluate.measure.marginals import compare_marginals, split_halves
+from kamino.evaluate.measure.metrics import bin_tables, distances_of
+from kamino.schema.coding import joint_codes
 
 TRUE = pa.table({"x": ["u", "u", "v", "v"], "y": ["p", "q", "p", "q"], "z": ["a", "a", "a", "a"]})
 SYNTHETIC = pa.table({"x": ["u", "v", "v", "v"], "y": ["p", "p", "q", "q"], "z": ["a", "a", "a", "b"]})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.constraints.strategies import tables
 
 from kamino.errors import InputError
-from kamino.evaluate.metrics import bin_tables, bin_tables_by_mass, distances_of, marginal_distances
+from kamino.evaluate.measure.metrics import bin_tables, bin_tables_by_mass, distances_of, marginal_distances
 
 
 def test_distance_is_half_the_l1() -> None:

@@ -13,9 +13,9 @@ from tests.evaluate.report_tables import HOSTILE
 
 from kamino.constraints import Constraints
 from kamino.errors import InputError
-from kamino.evaluate.document import PUBLIC
-from kamino.evaluate.page import render_page
-from kamino.evaluate.public import public_report
+from kamino.evaluate.report.document import PUBLIC
+from kamino.evaluate.report.page import render_page
+from kamino.evaluate.report.public import public_report
 from kamino.model import Cells, CodeMap, MarginalModel, ModelAttribute
 from kamino.model.marginal.network import Node
 from kamino.schema import Categorical, Date, Integer, Key, Schema

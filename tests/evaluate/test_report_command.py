@@ -13,7 +13,7 @@ import typer
 from tests.evaluate.report_tables import RULES, table
 from typer.testing import CliRunner
 
-from kamino.cli.report import report
+from kamino.cli.commands.report import report
 from kamino.errors import InputError
 from kamino.pipeline import Synthesizer
 

@@ -11,11 +11,11 @@ from tests.evaluate.report_tables import RULES, table
 
 from kamino.constraints import Constraints
 from kamino.errors import InputError
-from kamino.evaluate.document import INTERNAL, internal_report
-from kamino.evaluate.metrics import bin_tables_by_mass, distances_of
-from kamino.evaluate.ranks import compare_ranks
-from kamino.evaluate.statement import statement_of
-from kamino.evaluate.verdict import LEVELS, add_verdict
+from kamino.evaluate.measure.metrics import bin_tables_by_mass, distances_of
+from kamino.evaluate.measure.rank_correlation import compare_ranks
+from kamino.evaluate.report.document import INTERNAL, internal_report
+from kamino.evaluate.report.statement import statement_of
+from kamino.evaluate.report.verdict import LEVELS, add_verdict
 
 
 def test_document_is_plain_json() -> None:

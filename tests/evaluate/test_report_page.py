@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from tests.evaluate.report_tables import HOSTILE, RULES, table
 
-from kamino.evaluate.charts import histogram_chart
-from kamino.evaluate.document import internal_report
-from kamino.evaluate.page import lookup, render_page, write
-from kamino.evaluate.statement import statement_of
+from kamino.evaluate.report.charts import histogram_chart
+from kamino.evaluate.report.document import internal_report
+from kamino.evaluate.report.page import lookup, render_page, write
+from kamino.evaluate.report.statement import statement_of
 
 VOID = {"meta", "link", "br"}
 CERTIFICATE = {

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from kamino.errors import InputError
-from kamino.evaluate.columns import Kind, align, kind_of, numbers, type_fits
-from kamino.evaluate.statistics import Faults, describe, find_faults
+from kamino.evaluate.measure.columns import Kind, align, kind_of, numbers, type_fits
+from kamino.evaluate.measure.statistics import Faults, describe, find_faults
 
 
 def column(values: list[object], kind: pa.DataType | None = None) -> pa.ChunkedArray:

@@ -7,8 +7,8 @@ import pytest
 
 from kamino.constraints import Constraints
 from kamino.errors import ConstraintErrors
-from kamino.evaluate.document import internal_report
-from kamino.evaluate.page import render_page
+from kamino.evaluate.report.document import internal_report
+from kamino.evaluate.report.page import render_page
 
 TRUE = pa.table({"zip": ["1", "1", "2", "2"] * 5, "city": ["A", "A", "B", "B"] * 5, "age": [20, 30, 40, 50] * 5})
 # the same but for the ages, which are text

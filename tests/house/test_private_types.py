@@ -16,7 +16,7 @@ from kamino.constraints import Constraints
 from kamino.errors import PrivacyError
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import fit, open_gate
-from kamino.pipeline.run_plan import plan_run
+from kamino.pipeline.plan.run_plan import plan_run
 from kamino.privacy import private as sealed
 from kamino.privacy.private import PrivateCodes, PrivateTable
 from kamino.schema import Codec, Integer, Schema

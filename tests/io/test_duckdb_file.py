@@ -70,7 +70,7 @@ def test_a_python_variable_is_not_a_table(database: Path) -> None:
 
 def test_the_file_is_not_changed(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a statement that writes were taken for a query: the session is read-only."""
-    monkeypatch.setattr("kamino.io.duckdb_file._refuse_writing", lambda *_: None)
+    monkeypatch.setattr("kamino.io.databases.duckdb_file._refuse_writing", lambda *_: None)
     before = database.read_bytes()
     for query in ("CREATE TABLE x AS SELECT 1", "DROP TABLE item", "DELETE FROM item"):
         with pytest.raises(InputError, match=r"query failed .* must be a SELECT"):
@@ -108,7 +108,7 @@ def test_a_query_writes_no_file(database: Path, monkeypatch: pytest.MonkeyPatch,
         with pytest.raises(InputError, match="query is wrong: it"):
             read_table(url(database), query=query)
     # The session refuses it as well.
-    monkeypatch.setattr("kamino.io.duckdb_file._refuse_writing", lambda *_: None)
+    monkeypatch.setattr("kamino.io.databases.duckdb_file._refuse_writing", lambda *_: None)
     for query in (*statements, f"SELECT * FROM read_csv('{database}')", f"ATTACH '{target}'"):
         with pytest.raises(InputError, match=r"query (reaches for another file|failed)"):
             read_table(url(database), query=query)

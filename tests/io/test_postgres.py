@@ -86,7 +86,7 @@ def test_numeric_without_rows(url: str) -> None:
 
 def test_postgres_session_is_read_only(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a statement that writes were taken for a query."""
-    monkeypatch.setattr("kamino.io.postgres.refuse_writing", lambda *_, **__: None)
+    monkeypatch.setattr("kamino.io.databases.postgres.refuse_writing", lambda *_, **__: None)
     for query in ("CREATE TABLE x (a int)", "DELETE FROM shop.item", "INSERT INTO shop.item (small) VALUES (1)"):
         with pytest.raises(InputError, match="would change the database"):
             read_table(url, query=query)

@@ -14,7 +14,7 @@ import pytest
 
 from kamino.errors import InputError
 from kamino.io import read_table
-from kamino.io.postgres import _convert_types
+from kamino.io.databases.postgres import _convert_types
 
 INFINITE = pa.table({"day": pa.array([0, 2**31 - 1], pa.int32()).view(pa.date32())})
 

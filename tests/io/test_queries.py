@@ -9,8 +9,8 @@ import pytest
 
 from kamino.errors import InputError
 from kamino.io import read_table
-from kamino.io.credentials import mask_credentials, shown_source
-from kamino.io.queries import refuse_writing
+from kamino.io.databases.credentials import mask_credentials, shown_source
+from kamino.io.databases.queries import refuse_writing
 
 READING = [
     "SELECT * FROM t",

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from kamino.model.marginal.factor import project
-from kamino.model.marginal.inference import Measurement, infer
-from kamino.model.marginal.junction import build_tree
+from kamino.model.marginal.graph.factor import project
+from kamino.model.marginal.graph.inference import Measurement, infer
+from kamino.model.marginal.graph.junction import build_tree
 
 SIZES = (3, 2, 4, 2)
 CLIQUES = ((0, 1), (1, 2), (2, 3), (0,))

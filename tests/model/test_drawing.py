@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.marginal.drawing import draw_bins, draw_codes
+from kamino.model.marginal.even_draws import draw_bins, draw_codes
 from kamino.model.protocol import Cells, CodeMap
 
 

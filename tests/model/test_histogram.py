@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kamino.model.marginal.binning import BinLimits, bin_counts, choose_bins
-from kamino.model.marginal.denoise import even_out, shrink
-from kamino.model.marginal.histogram import first_cells, level_shares, levels, measure_histogram
+from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins
+from kamino.model.marginal.columns.denoise import even_out, shrink
+from kamino.model.marginal.columns.histogram import first_cells, level_shares, levels, measure_histogram
 from kamino.model.protocol import ModelAttribute
 
 

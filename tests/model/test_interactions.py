@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kamino.engine.memory import interaction_sensitivity, interactions
 from kamino.model.marginal.frame import interaction_noise
-from kamino.model.marginal.inference import Measurement, infer, interactions_of
-from kamino.model.marginal.junction import build_tree
+from kamino.model.marginal.graph.inference import Measurement, infer, interactions_of
+from kamino.model.marginal.graph.junction import build_tree
 
 SHAPES = [(2, 2), (2, 3), (3, 5), (2, 9), (2, 2, 2), (2, 3, 4), (7,)]
 

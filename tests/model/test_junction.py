@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kamino.model.marginal.junction import build_tree
+from kamino.model.marginal.graph.junction import build_tree
 
 
 @st.composite

@@ -10,8 +10,8 @@ from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.errors import ModelError
 from kamino.model import ModelAttribute, fit_marginal, load_model
-from kamino.model.marginal.histogram import PHASES, level_shares, measure_histogram, measured_phase
-from kamino.model.marginal.periods import PHASE_SHARE, CycleMap, _project
+from kamino.model.marginal.columns.histogram import PHASES, level_shares, measure_histogram, measured_phase
+from kamino.model.marginal.columns.periods import PHASE_SHARE, CycleMap, _project
 from kamino.model.phase import Phase
 
 DIGITS = Phase(factors=(10,))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kamino.errors import ModelError
-from kamino.model.marginal.drawing import draw_codes
+from kamino.model.marginal.even_draws import draw_codes
 from kamino.model.phase import Phase, PhaseWeights, codes_inside
 from kamino.model.protocol import Cells, CodeMap, Conditional
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kamino.model.marginal.factor import project, spread_shape
-from kamino.model.marginal.junction import build_tree
-from kamino.model.marginal.propagation import Propagator, pair_marginals
+from kamino.model.marginal.graph.factor import project, spread_shape
+from kamino.model.marginal.graph.junction import build_tree
+from kamino.model.marginal.graph.propagation import Propagator, pair_marginals
 
 
 def random_model(seed: int, *, holes: bool):

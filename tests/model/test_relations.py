@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
-from kamino.model.marginal.backend import fit_marginal
-from kamino.model.marginal.network import MarginalModel
-from kamino.model.marginal.planning import MarginalSettings
-from kamino.model.marginal.relations import RelationLimits, choose_bases
-from kamino.model.marginal.relative import (
+from kamino.model.marginal.fit_marginal import fit_marginal
+from kamino.model.marginal.maps.relations import RelationLimits, choose_bases
+from kamino.model.marginal.maps.relative import (
     NoisyTable,
     best_copula,
     estimate_joint,
@@ -20,6 +18,8 @@ from kamino.model.marginal.relative import (
     onto_simplex,
     quantile_bins,
 )
+from kamino.model.marginal.marginal_schedule import MarginalSettings
+from kamino.model.marginal.network import MarginalModel
 from kamino.model.protocol import CodeMap, ConditionalMap, ModelAttribute
 
 SIZE = 400

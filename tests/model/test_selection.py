@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kamino.errors import ModelError
-from kamino.model.marginal.budget import BudgetShares, Purse
-from kamino.model.marginal.junction import build_tree
-from kamino.model.marginal.selection import Limits, Scored, select
+from kamino.model.marginal.graph.junction import build_tree
+from kamino.model.marginal.pairs.selection import Limits, Scored, select
+from kamino.model.marginal.purse import BudgetShares, Purse
 from kamino.privacy.schedule import divide_by_cells
 
 SIZES = (10, 10, 10, 10)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
-from kamino.model.marginal.backend import fit_marginal
-from kamino.model.marginal.planning import Hints, MarginalSettings
-from kamino.model.marginal.step_maps import join_masks, likeliest_steps
+from kamino.model.marginal.fit_marginal import fit_marginal
+from kamino.model.marginal.maps.step_maps import join_masks, likeliest_steps
+from kamino.model.marginal.marginal_schedule import Hints, MarginalSettings
 from kamino.model.protocol import ModelAttribute
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kamino.model.neural.neural_settings import NeuralSettings
 from kamino.model.neural.search import Parameters
-from kamino.model.neural.settings import NeuralSettings
 from kamino.model.neural.units import UnitLimits
 from kamino.model.protocol import ModelAttribute
 from kamino.schema import CodedTable

@@ -6,11 +6,11 @@ import pytest
 pytest.importorskip("jax", reason="the neural extra is not installed")
 
 from kamino.engine.neural_rows import release_histogram
-from kamino.model.neural.histogram import numeric_cells, to_distribution
-from kamino.model.neural.layout import Layout, context_arrays, empty_embeddings, head, with_unit
+from kamino.model.neural.label_histograms import numeric_cells, to_distribution
 from kamino.model.neural.model import NeuralModel, SubModel
-from kamino.model.neural.network import log_softmax, loss, normal_cells, normal_of, outputs
-from kamino.model.neural.training import target_arrays
+from kamino.model.neural.networks.layers import log_softmax, loss, normal_cells, normal_of, outputs
+from kamino.model.neural.networks.layout import Layout, context_arrays, empty_embeddings, head, with_unit
+from kamino.model.neural.networks.training import target_arrays
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import ModelAttribute
 from kamino.privacy import Budget, Gate, Neighbours, SeededNoise

@@ -22,12 +22,12 @@ from tests.model_neural.tables import ATTRIBUTES, LIMITS, make_table, quick_sett
 from kamino.engine import NeuralRows
 from kamino.errors import ModelError
 from kamino.model.neural import extra
-from kamino.model.neural.backend import fit_neural
-from kamino.model.neural.calibration import calibrate
+from kamino.model.neural.fit_neural import fit_neural
 from kamino.model.neural.model import NeuralModel
-from kamino.model.neural.planning import plan_steps
+from kamino.model.neural.neural_schedule import plan_steps
+from kamino.model.neural.neural_settings import NeuralSettings
 from kamino.model.neural.search import Ranges
-from kamino.model.neural.settings import NeuralSettings
+from kamino.model.neural.shifting import calibrate
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise, epsilon
 from kamino.privacy.private import PrivateCodes
@@ -316,7 +316,8 @@ def test_a_dask_cluster_gives_the_same_kind_of_result(table: CodedTable) -> None
 
 
 def test_importing_the_backend_does_not_import_jax() -> None:
-    code = "import sys, kamino.model.neural.backend, kamino.model.neural.parallel; print('jax' in sys.modules)"
+    modules = ("kamino.model.neural.fit_neural", "kamino.model.neural.networks.parallel")
+    code = f"import sys, {', '.join(modules)}; print('jax' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == "False"
 

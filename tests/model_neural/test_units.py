@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kamino.errors import ModelError
-from kamino.model.neural.planning import plan_steps
+from kamino.model.neural.neural_schedule import plan_steps
 from kamino.model.neural.units import Kind, Unit, UnitLimits, plan_units
 from kamino.model.protocol import ModelAttribute
 

@@ -20,13 +20,13 @@ from kamino.cli.app import main
 from kamino.errors import InputError, ModelError
 from kamino.io import bundle as bundles
 from kamino.io.bundle import Bundle, read_bundle
-from kamino.model.neural.histogram import numeric_cells
-from kamino.model.neural.layout import empty_embeddings, head, with_unit
+from kamino.model.neural.label_histograms import numeric_cells
 from kamino.model.neural.model import NeuralModel, SubModel
+from kamino.model.neural.networks.layout import empty_embeddings, head, with_unit
 from kamino.model.neural.units import Kind, Unit
 from kamino.pipeline import Backend, Synthesizer
 from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.hints import model_attributes
+from kamino.pipeline.plan.hints import model_attributes
 from kamino.schema import Categorical, Integer, Key, Schema
 
 RULES = "city -> zone using zones.csv\nsoft: not (t1.age > t2.age and t1.pay < t2.pay)\n"

@@ -13,11 +13,11 @@ import pytest
 
 from kamino.constraints import Constraints
 from kamino.pipeline import Settings, Synthesizer
-from kamino.pipeline.cycles import phase_of
-from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
-from kamino.pipeline.hints import model_attributes
-from kamino.pipeline.run_plan import plan_table
+from kamino.pipeline.output.drawn_table import draw
+from kamino.pipeline.plan.cycles import phase_of
+from kamino.pipeline.plan.hints import model_attributes
+from kamino.pipeline.plan.run_plan import plan_table
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Attribute, Boolean, Categorical, Codec, Date, Datetime, Integer, Real, Schema

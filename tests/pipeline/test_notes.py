@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kamino.constraints import Constraints
-from kamino.pipeline.binding import bind_constraints
-from kamino.pipeline.notes import found_notes, promise_notes, trusted_notes
-from kamino.pipeline.run_plan import plan_run
+from kamino.pipeline.output.notes import found_notes, promise_notes, trusted_notes
+from kamino.pipeline.plan.bound_schema import bind_constraints
+from kamino.pipeline.plan.run_plan import plan_run
 from kamino.pipeline.settings import Settings
 from kamino.sampling import Sampling
 from kamino.schema import Categorical, Codec, Integer, Schema, Source

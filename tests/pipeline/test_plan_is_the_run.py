@@ -18,7 +18,7 @@ from kamino.errors import PrivacyError, SamplingError
 from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
-from kamino.pipeline.run_plan import RunPlan, plan_run, plan_table
+from kamino.pipeline.plan.run_plan import RunPlan, plan_run, plan_table
 from kamino.privacy import Entry, GaussianEvent, Neighbours
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule

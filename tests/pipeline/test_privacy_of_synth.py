@@ -12,9 +12,9 @@ import pytest
 
 from kamino.constraints import Constraints
 from kamino.pipeline import Settings, Synthesizer
-from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
-from kamino.pipeline.run_plan import plan_table
+from kamino.pipeline.output.drawn_table import draw
+from kamino.pipeline.plan.run_plan import plan_table
 from kamino.privacy import Gate, Neighbours, PrivacyUnit
 from kamino.privacy.private import PrivateTable
 from kamino.sampling import Sampling

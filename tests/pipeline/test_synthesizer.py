@@ -179,7 +179,7 @@ def test_a_key_over_too_small_a_domain_is_refused_before_anything_is_spent() -> 
     from kamino.constraints import Constraints as Rules
     from kamino.errors import SamplingError
     from kamino.pipeline import Settings
-    from kamino.pipeline.run_plan import plan_table
+    from kamino.pipeline.plan.run_plan import plan_table
     from kamino.schema import Categorical, Integer, Schema
 
     schema = Schema(attributes={"a": Integer(min=0, max=9), "b": Categorical(values=["x", "y"])})

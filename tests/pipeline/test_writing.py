@@ -24,8 +24,8 @@ from kamino.constraints.counting import count as counting
 from kamino.errors import InputError, SamplingError
 from kamino.io import read_table, write_table
 from kamino.pipeline import Synthesizer, WrittenTable
+from kamino.pipeline.output.writing import certificate_path
 from kamino.pipeline.stages import Stage
-from kamino.pipeline.writing import certificate_path
 
 # A process that imports once and forks: each fork places a pair, and kills itself before its n-th call that changes a
 # name, removes one, or forces one to the disk. Prints for each n how the fork ended.
@@ -60,7 +60,9 @@ for folder in sys.argv[1:]:
 # for. The rows are drawn before, so that most of the time is spent where a kill could do harm.
 WRITING = """
 import os, random, sys, time
-from kamino.pipeline import Synthesizer, drawing, writing
+from kamino.pipeline.output import drawn_table as drawing
+from kamino.pipeline.output import writing
+from kamino.pipeline import Synthesizer
 made = Synthesizer.load(sys.argv[1])
 drawn = {rows: drawing.draw_columns(made.fitted, rows, made._drawing(rows, 1, 0)[1]) for rows in (5, 7)}
 writing.draw_columns = lambda fitted, rows, *_, **__: drawn[rows]
@@ -160,7 +162,7 @@ def test_rows_that_break_a_constraint_are_mended(
     broken = broken.set_column(broken.column_names.index("zone"), "zone", zone)
     codec = fitted.fitted.codec
     codes = {name: codec[name].encode(broken.column(name)) for name in codec.attributes}
-    monkeypatch.setattr("kamino.pipeline.writing.draw_columns", lambda *_, **__: codes)
+    monkeypatch.setattr("kamino.pipeline.output.writing.draw_columns", lambda *_, **__: codes)
     written = fitted.write(tmp_path / "o.parquet", 200)
     assert set(written.violations.values()) == {0}
     made = read_table(tmp_path / "o.parquet")
@@ -173,7 +175,7 @@ def test_a_refused_table_leaves_the_old_pair(
 ) -> None:
     fitted.write(tmp_path / "o.csv", 20)
     before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
-    monkeypatch.setattr("kamino.pipeline.writing._broken", lambda counts: tuple(counts))
+    monkeypatch.setattr("kamino.pipeline.output.writing._broken", lambda counts: tuple(counts))
     with pytest.raises(SamplingError, match="nothing was written"):
         fitted.write(tmp_path / "o.csv", 30)
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before

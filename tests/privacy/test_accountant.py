@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kamino.errors import PrivacyError
 from kamino.privacy import Budget, DeltaEvent, GaussianEvent, Neighbours, PoissonGaussianEvent, epsilon
-from kamino.privacy.accountant import tally
+from kamino.privacy.accounting.accountant import tally
 
 DELTA = 1e-6
 RELATIONS = {

@@ -15,9 +15,9 @@ import pytest
 from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer, rates
 from kamino.pipeline import Settings
-from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit, open_gate
-from kamino.pipeline.run_plan import plan_table
+from kamino.pipeline.output.drawn_table import draw
+from kamino.pipeline.plan.run_plan import plan_table
 from kamino.privacy import Budget, Gate, PrivacyUnit, SecureNoise, SeededNoise, Sensitivity
 from kamino.privacy.private import PrivateTable, open_codes  # noqa: TID251
 from kamino.schema import Categorical, Integer, Key, Schema

@@ -25,13 +25,13 @@ from kamino.engine.neural_rows import release_histogram
 from kamino.engine.paper_weights import release_violation_matrix
 from kamino.engine.rates import release_rates
 from kamino.engine.suggesting import suggest_constraints
-from kamino.model.marginal.histogram import measure_histogram
+from kamino.model.marginal.columns.histogram import measure_histogram
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import CodeMap, ModelAttribute
 from kamino.pipeline import Settings
-from kamino.pipeline.drawing import draw
 from kamino.pipeline.fitting import fit
-from kamino.pipeline.run_plan import plan_table
+from kamino.pipeline.output.drawn_table import draw
+from kamino.pipeline.plan.run_plan import plan_table
 from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.private import PrivateCodes, PrivateTable
 from kamino.privacy.unit import choose_rows

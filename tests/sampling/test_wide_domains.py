@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kamino.constraints.tree import Operator
-from kamino.model.marginal.binning import BinLimits, choose_bins
-from kamino.model.marginal.histogram import measure_histogram
+from kamino.model.marginal.columns.binning import BinLimits, choose_bins
+from kamino.model.marginal.columns.histogram import measure_histogram
 from kamino.model.protocol import CodeMap, ModelAttribute
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.steps.ownership.taking import _Taken

@@ -4,7 +4,7 @@ import pytest
 
 from kamino.errors import SchemaError
 from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Key, Real, schema_from_sdv
-from kamino.schema.from_sdv import pattern_from_regex
+from kamino.schema.files.from_sdv import pattern_from_regex
 
 TABLE = {
     "primary_key": "guest_email",

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kamino.errors import SchemaError
-from kamino.schema import joint_codes
-from kamino.schema.joint_codes import even_starts, flatten_codes, number_combinations, number_values
+from kamino.schema.coding import joint_codes
+from kamino.schema.coding.joint_codes import even_starts, flatten_codes, number_combinations, number_values
 
 SIZES = st.sampled_from([1, 2, 3, 2**31, 2**32, 2**53, 2**53 + 1, 2**61 + 1, 2**62, 2**62 + 1])
 

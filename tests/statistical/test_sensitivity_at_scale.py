@@ -20,7 +20,7 @@ from kamino.engine.broken_rows import codes_of, count_repeats, count_strays, ord
 from kamino.engine.paper_weights import release_violation_matrix
 from kamino.engine.rates import release_rates
 from kamino.engine.suggesting import suggest_constraints
-from kamino.model.marginal.histogram import measure_histogram
+from kamino.model.marginal.columns.histogram import measure_histogram
 from kamino.model.protocol import CodeMap, ModelAttribute
 from kamino.privacy import Budget, Gate
 from kamino.privacy.private import PrivateCodes, PrivateTable

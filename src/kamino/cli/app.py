@@ -17,7 +17,7 @@ from kamino.cli.console import error_console
 from kamino.cli.faults import fault_line, notes_of, usage_line
 from kamino.cli.signals import ToldToEndError, ending_in_order
 from kamino.errors import KaminoError
-from kamino.io.credentials import mask_credentials
+from kamino.io.databases.credentials import mask_credentials
 
 # The commands, each a function of its name in a module of its name, with the first line of its help.
 COMMANDS = {
@@ -59,7 +59,7 @@ class Commands(typer.core.TyperGroup):
 
 def load_command(name: str) -> Any:
     """Import one command."""
-    function = getattr(importlib.import_module(f"kamino.cli.{name}"), name)
+    function = getattr(importlib.import_module(f"kamino.cli.commands.{name}"), name)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
     alone.command(name)(function)
     return typer.main.get_command(alone)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kamino.errors import InputError
 from kamino.io import write_table
 from kamino.io.atomic import atomic_file, target_of
-from kamino.pipeline.writing import certificate_paths
+from kamino.pipeline.output.writing import certificate_paths
 
 
 def refuse_overwriting(output: Path, *inputs: Path | str | None) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from kamino.cli.console import counted
 from kamino.constraints import print_constraint
 from kamino.constraints.tree import Kind, Strength
-from kamino.evaluate.check import ConstraintCheck, TableCheck
+from kamino.evaluate.checking import ConstraintCheck, TableCheck
 
 NOT_PRIVATE = "Computed from the table itself: for its owner, not for release."
 

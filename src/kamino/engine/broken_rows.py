@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kamino.constraints import Constraints, violations_per_row
-from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes, number_combinations, number_values
+from kamino.schema.coding.joint_codes import MOST_NUMBERS, flatten_codes, number_combinations, number_values
 
 Codes = NDArray[np.int64]
 

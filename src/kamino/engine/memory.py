@@ -13,7 +13,7 @@ from kamino.model.protocol import Candidate, FloatArray, View, read
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.schema.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import flatten_codes
 
 
 class MemoryMeasurer:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kamino.model.marginal.denoise import shrink
-from kamino.model.neural.histogram import numeric_cells, single_cells, to_distribution
-from kamino.model.neural.layout import Array, context_arrays
-from kamino.model.neural.training import SubModelDescent, target_arrays
+from kamino.model.marginal.columns.denoise import shrink
+from kamino.model.neural.label_histograms import numeric_cells, single_cells, to_distribution
+from kamino.model.neural.networks.layout import Array, context_arrays
+from kamino.model.neural.networks.training import SubModelDescent, target_arrays
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import FloatArray, IntArray
 from kamino.privacy import Gate

@@ -31,7 +31,7 @@ from kamino.privacy import Gate, GaussianEvent, PoissonGaussianEvent, epsilon, m
 from kamino.privacy.mechanisms.samples import SamplePlan
 from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.schema import Codec
-from kamino.schema.decoding import decode_columns
+from kamino.schema.coding.decoding import decode_columns
 
 # One row in so many is sampled where the rate must be public: of 40,000 rows 100, as the paper has it.
 SAMPLING_RATE = 1 / 400

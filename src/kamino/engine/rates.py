@@ -36,8 +36,8 @@ from kamino.privacy import Gate
 from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.schema import Codec, CodedTable
-from kamino.schema.decoding import decode_columns
-from kamino.schema.joint_codes import number_combinations, number_values
+from kamino.schema.coding.decoding import decode_columns
+from kamino.schema.coding.joint_codes import number_combinations, number_values
 
 # The part of mu² that the rates of a run take, if there are soft constraints.
 RATES_SHARE = 0.05

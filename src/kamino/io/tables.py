@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.credentials import shown_source
 from kamino.io.csv import read_csv
+from kamino.io.databases.credentials import shown_source
+from kamino.io.databases.sql import is_url, read_sql
 from kamino.io.frames import read_frame
 from kamino.io.parquet import read_parquet
-from kamino.io.sql import is_url, read_sql
 
 
 def read_table(source: object, *, query: str | None = None, private: bool = False) -> pa.Table:

@@ -8,11 +8,11 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.model.loading import load_model
-    from kamino.model.marginal.backend import fit_marginal, fit_planned
-    from kamino.model.marginal.budget import BudgetShares
+    from kamino.model.marginal.fit_marginal import fit_marginal, fit_planned
+    from kamino.model.marginal.marginal_schedule import Hints, MarginalPlan, MarginalSettings, plan_marginal
     from kamino.model.marginal.network import MarginalModel
     from kamino.model.marginal.order import order_attributes
-    from kamino.model.marginal.planning import Hints, MarginalPlan, MarginalSettings, plan_marginal
+    from kamino.model.marginal.purse import BudgetShares
     from kamino.model.protocol import (
         Candidate,
         Cells,
@@ -46,24 +46,24 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BudgetShares": "marginal.budget",
+    "BudgetShares": "marginal.purse",
     "Candidate": "protocol",
     "Cells": "protocol",
     "CodeMap": "protocol",
     "Conditional": "protocol",
-    "Hints": "marginal.planning",
+    "Hints": "marginal.marginal_schedule",
     "MarginalModel": "marginal.network",
-    "MarginalPlan": "marginal.planning",
-    "MarginalSettings": "marginal.planning",
+    "MarginalPlan": "marginal.marginal_schedule",
+    "MarginalSettings": "marginal.marginal_schedule",
     "Measurer": "protocol",
     "ModelAttribute": "protocol",
     "SavedModel": "protocol",
     "TupleModel": "protocol",
-    "fit_marginal": "marginal.backend",
-    "fit_planned": "marginal.backend",
+    "fit_marginal": "marginal.fit_marginal",
+    "fit_planned": "marginal.fit_marginal",
     "load_model": "loading",
     "order_attributes": "marginal.order",
-    "plan_marginal": "marginal.planning",
+    "plan_marginal": "marginal.marginal_schedule",
 }
 
 __getattr__ = late_imports(__name__, _HOMES)

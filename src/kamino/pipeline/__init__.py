@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
+    from kamino.pipeline.output.writing import WrittenTable
     from kamino.pipeline.settings import Backend, Preset, SequenceMode, Settings, WeightMode
     from kamino.pipeline.stages import Stage
     from kamino.pipeline.synthesizer import Synthesizer
-    from kamino.pipeline.writing import WrittenTable
 
 __all__ = [
     "Backend",
@@ -31,7 +31,7 @@ _HOMES = {
     "Stage": "stages",
     "Synthesizer": "synthesizer",
     "WeightMode": "settings",
-    "WrittenTable": "writing",
+    "WrittenTable": "output.writing",
 }
 
 __getattr__ = late_imports(__name__, _HOMES)

@@ -23,7 +23,7 @@ from kamino.pipeline.model_file import (
     settings_of,
     soft_of,
 )
-from kamino.pipeline.references import References, to_json
+from kamino.pipeline.plan.references import References, to_json
 from kamino.pipeline.settings import Settings
 from kamino.sampling import SamplingPlan, build_plan, plan_for_rows
 from kamino.sampling.soft.weights import FoundWeights

@@ -6,8 +6,8 @@ from kamino.engine import discover_domains, discover_types, encode, keep_rows, s
 from kamino.errors import PrivacyError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
-from kamino.pipeline.planned_discovery import TYPES, discovery_share, types_share
-from kamino.pipeline.run_plan import RunPlan
+from kamino.pipeline.plan.planned_discovery import TYPES, discovery_share, types_share
+from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.settings import Settings
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.pipeline.weighing import has_soft, weigh

@@ -15,9 +15,9 @@ from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.errors import KaminoError, ModelError
 from kamino.model.saved import Fields, shown
-from kamino.pipeline.binding import bind_constraints, holds_by_keys, schema_types
-from kamino.pipeline.hints import model_attributes
-from kamino.pipeline.references import References, from_json
+from kamino.pipeline.plan.bound_schema import bind_constraints, holds_by_keys, schema_types
+from kamino.pipeline.plan.hints import model_attributes
+from kamino.pipeline.plan.references import References, from_json
 from kamino.pipeline.settings import Settings
 from kamino.privacy import Neighbours
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE

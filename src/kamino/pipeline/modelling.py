@@ -9,7 +9,7 @@ from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer, NeuralRows
 from kamino.engine.rates import model_share
 from kamino.model import SavedModel, fit_planned
-from kamino.pipeline.hints import model_attributes
+from kamino.pipeline.plan.hints import model_attributes
 from kamino.pipeline.settings import Settings, WeightMode
 from kamino.pipeline.stages import Progress, Stage
 from kamino.privacy import Events, Gate, GaussianEvent
@@ -17,7 +17,7 @@ from kamino.privacy.private import PrivateCodes
 from kamino.schema import Codec
 
 if TYPE_CHECKING:
-    from kamino.pipeline.run_plan import RunPlan
+    from kamino.pipeline.plan.run_plan import RunPlan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from kamino.pipeline.conditions import Given
     from kamino.pipeline.fitted import Fitted
-    from kamino.pipeline.run_plan import RunPlan
-    from kamino.pipeline.writing import WrittenTable
+    from kamino.pipeline.output.conditions import Given
+    from kamino.pipeline.output.writing import WrittenTable
+    from kamino.pipeline.plan.run_plan import RunPlan
     from kamino.sampling import OnSweep
     from kamino.sampling.soft.sweeps import SweepLog
 
@@ -84,7 +84,7 @@ class Synthesizer:
         """
         from kamino.io import read_table
         from kamino.pipeline.fitting import fit, open_gate
-        from kamino.pipeline.run_plan import plan_table
+        from kamino.pipeline.plan.run_plan import plan_table
         from kamino.privacy.private import PrivateTable
 
         progress(Stage.READ)
@@ -113,7 +113,7 @@ class Synthesizer:
 
     def plan(self, num_rows: int | None = None) -> RunPlan:
         """What a run will do: order of attributes, steps, noise. Needs a schema, reads no private table."""
-        from kamino.pipeline.run_plan import plan_run
+        from kamino.pipeline.plan.run_plan import plan_run
 
         if self.schema is None:
             raise InputError("found no schema to plan with; expected Synthesizer(schema=...)")
@@ -144,7 +144,7 @@ class Synthesizer:
         privacy, however often.
         """
         from kamino.io.frames import like
-        from kamino.pipeline.drawing import Ways, draw
+        from kamino.pipeline.output.drawn_table import Ways, draw
 
         rows, rng = self._drawing(num_rows, seed, draw_number)
         ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
@@ -179,8 +179,8 @@ class Synthesizer:
             A table is never seen without its own certificate, whenever the process dies.
             [test_a_kill_at_any_step_leaves_no_table_beside_another_certificate]
         """
-        from kamino.pipeline.drawing import Ways
-        from kamino.pipeline.writing import write_drawn
+        from kamino.pipeline.output.drawn_table import Ways
+        from kamino.pipeline.output.writing import write_drawn
 
         rows, rng = self._drawing(num_rows, seed, draw_number)
         ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
@@ -204,7 +204,7 @@ class Synthesizer:
     ) -> dict[str, Any]:
         """The privacy of the fit and the constraints that `table`, drawn from it with `given`, keeps."""
         from kamino.io import read_table
-        from kamino.pipeline.certificate import certificate_of, count_promised
+        from kamino.pipeline.output.certificate import certificate_of, count_promised
 
         plain = read_table(table)
         counts = count_promised(self.fitted, plain)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
-    from kamino.privacy.accountant import epsilon
-    from kamino.privacy.budget import Budget, Neighbours
-    from kamino.privacy.calibration import calibrate, gaussian_mu, multiplier_for
-    from kamino.privacy.events import DeltaEvent, Event, Events, GaussianEvent, PoissonGaussianEvent
+    from kamino.privacy.accounting.accountant import epsilon
+    from kamino.privacy.accounting.budget import Budget, Neighbours
+    from kamino.privacy.accounting.calibration import calibrate, gaussian_mu, multiplier_for
+    from kamino.privacy.accounting.events import DeltaEvent, Event, Events, GaussianEvent, PoissonGaussianEvent
     from kamino.privacy.gate import Gate
     from kamino.privacy.ledger import Entry, Ledger
     from kamino.privacy.mechanisms.bounds import NoisyBounds
@@ -49,28 +49,28 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Budget": "budget",
-    "DeltaEvent": "events",
+    "Budget": "accounting.budget",
+    "DeltaEvent": "accounting.events",
     "Entry": "ledger",
-    "Event": "events",
-    "Events": "events",
+    "Event": "accounting.events",
+    "Events": "accounting.events",
     "ExactNoise": "noise",
     "Gate": "gate",
-    "GaussianEvent": "events",
+    "GaussianEvent": "accounting.events",
     "Ledger": "ledger",
-    "Neighbours": "budget",
+    "Neighbours": "accounting.budget",
     "Noise": "noise",
     "NoisyBounds": "mechanisms.bounds",
     "NoisyCategories": "mechanisms.categories",
-    "PoissonGaussianEvent": "events",
+    "PoissonGaussianEvent": "accounting.events",
     "PrivacyUnit": "unit",
     "SecureNoise": "noise",
     "SeededNoise": "noise",
     "Sensitivity": "sensitivity",
-    "calibrate": "calibration",
-    "epsilon": "accountant",
-    "gaussian_mu": "calibration",
-    "multiplier_for": "calibration",
+    "calibrate": "accounting.calibration",
+    "epsilon": "accounting.accountant",
+    "gaussian_mu": "accounting.calibration",
+    "multiplier_for": "accounting.calibration",
 }
 
 __getattr__ = late_imports(__name__, _HOMES)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
-from kamino.privacy.budget import Budget
+from kamino.privacy.accounting.budget import Budget
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
 from kamino.privacy.mechanisms import bounds, categories, counts, gradients, samples, vectors

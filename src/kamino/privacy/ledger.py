@@ -3,7 +3,7 @@
 A ledger holds public facts only: it may be printed, stored and published.
 
     >>> ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
-    >>> from kamino.privacy.events import GaussianEvent
+    >>> from kamino.privacy.accounting.events import GaussianEvent
     >>> event = GaussianEvent(noise_multiplier=6.0, replace_multiplier=6.0 / 2**0.5)
     >>> ledger.charge(Entry(kind="counts", what="ages", attributes=("age",), events=((event, 1),)))
     >>> round(ledger.spent(), 3), round(ledger.spent(Neighbours.REPLACE), 3)
@@ -22,10 +22,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from kamino.errors import BudgetError, PrivacyError
-from kamino.privacy.accountant import Tally, epsilon_of
-from kamino.privacy.budget import Budget, Neighbours
-from kamino.privacy.calibration import gaussian_mu, max_mu, most_under_replace
-from kamino.privacy.events import DeltaEvent, Event, Events, GaussianEvent
+from kamino.privacy.accounting.accountant import Tally, epsilon_of
+from kamino.privacy.accounting.budget import Budget, Neighbours
+from kamino.privacy.accounting.calibration import gaussian_mu, max_mu, most_under_replace
+from kamino.privacy.accounting.events import DeltaEvent, Event, Events, GaussianEvent
 from kamino.privacy.noise import NOT_PRIVATE
 from kamino.privacy.unit import PrivacyUnit
 

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
-from kamino.privacy.budget import Neighbours
+from kamino.privacy.accounting.budget import Neighbours
+from kamino.privacy.accounting.events import DeltaEvent, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.discrete_gaussian import scale_for
-from kamino.privacy.events import DeltaEvent, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.ledger import Entry
 from kamino.privacy.sensitivity import Sensitivity
 

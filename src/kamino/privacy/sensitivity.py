@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 
 from kamino.errors import PrivacyError
-from kamino.privacy.budget import Neighbours
-from kamino.privacy.events import GaussianEvent
+from kamino.privacy.accounting.budget import Neighbours
+from kamino.privacy.accounting.events import GaussianEvent
 
 
 @dataclass(frozen=True, kw_only=True)

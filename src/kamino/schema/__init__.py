@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kamino.late_imports import late_imports
 from kamino.schema.attribute import Source
-from kamino.schema.attribute_codec import AttributeCodec
 from kamino.schema.attributes import (
     Attribute,
     Boolean,
@@ -18,18 +17,19 @@ from kamino.schema.attributes import (
     Key,
     Real,
 )
-from kamino.schema.category_codec import BooleanCodec, CategoryCodec
-from kamino.schema.codec import Codec, CodedTable, attribute_codec
+from kamino.schema.coding.attribute_codec import AttributeCodec
+from kamino.schema.coding.category_codec import BooleanCodec, CategoryCodec
+from kamino.schema.coding.codec import Codec, CodedTable, attribute_codec
+from kamino.schema.coding.grid_codec import GridCodec
 from kamino.schema.column_types import can_read, check_columns
 from kamino.schema.grid import Grid
-from kamino.schema.grid_codec import GridCodec
 from kamino.schema.keys import make_keys
 from kamino.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from kamino.schema.draft import draft_schema
-    from kamino.schema.from_pandera import schema_from_pandera
-    from kamino.schema.from_sdv import schema_from_sdv
+    from kamino.schema.files.draft import draft_schema
+    from kamino.schema.files.from_pandera import schema_from_pandera
+    from kamino.schema.files.from_sdv import schema_from_sdv
 
 __all__ = [
     "Attribute",
@@ -60,9 +60,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "draft_schema": "draft",
-    "schema_from_pandera": "from_pandera",
-    "schema_from_sdv": "from_sdv",
+    "draft_schema": "files.draft",
+    "schema_from_pandera": "files.from_pandera",
+    "schema_from_sdv": "files.from_sdv",
 }
 
 __getattr__ = late_imports(__name__, _HOMES)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, Valida
 
 from kamino.errors import SchemaError
 from kamino.schema.dtypes import parse_dtype
-from kamino.schema.messages import explain
+from kamino.schema.files.messages import explain
 
 
 class Source(enum.StrEnum):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kamino.schema.categories import Boolean, Categorical
+from kamino.schema.category import Boolean, Categorical
 from kamino.schema.keys import Key
 from kamino.schema.numbers import Integer, Real
 from kamino.schema.times import Date, Datetime

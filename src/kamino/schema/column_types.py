@@ -9,7 +9,7 @@ import pyarrow as pa
 from kamino.errors import SchemaError
 from kamino.schema.attributes import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real
 from kamino.schema.dtypes import is_text, value_type
-from kamino.schema.messages import did_you_mean
+from kamino.schema.files.messages import did_you_mean
 from kamino.schema.schema import Schema
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from kamino.errors import SchemaError
 from kamino.schema.attribute import BaseAttribute, Source
 from kamino.schema.attributes import Attribute
+from kamino.schema.files.messages import did_you_mean
 from kamino.schema.keys import Key
-from kamino.schema.messages import did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,19 +134,19 @@ class Schema:
     @classmethod
     def from_yaml(cls, text: str, *, source: str = "") -> Schema:
         """Read the text of a schema file; `source` names it in error messages."""
-        from kamino.schema.schema_file import read_schema
+        from kamino.schema.files.schema_file import read_schema
 
         return read_schema(text, source=source)
 
     def to_yaml(self) -> str:
         """Return the text of a schema file."""
-        from kamino.schema.schema_file import write_schema
+        from kamino.schema.files.schema_file import write_schema
 
         return write_schema(self)
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
         """Return the JSON Schema of schema files, for editors."""
-        from kamino.schema.schema_file import schema_of_files
+        from kamino.schema.files.schema_file import schema_of_files
 
         return schema_of_files()

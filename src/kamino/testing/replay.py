@@ -35,7 +35,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from kamino.privacy.budget import Budget
+from kamino.privacy.accounting.budget import Budget
 from kamino.privacy.gate import Gate
 from kamino.privacy.ledger import Entry
 from kamino.privacy.noise import Noise, SeededNoise

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kamino.constraints.counting.problem import Codes, Counts, Problem
-from kamino.schema.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import flatten_codes
 
 _Grid: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kamino.constraints.counting.problem import Axis, Codes, Counts, Problem, joined_axis
 from kamino.constraints.counting.sorting import count_equal, count_one_order
-from kamino.schema.joint_codes import number_combinations
+from kamino.schema.coding.joint_codes import number_combinations
 
 
 def count_orders(problem: Problem) -> Counts:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kamino.constraints.tree import Operator
-from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes, number_combinations, number_values
+from kamino.schema.coding.joint_codes import MOST_NUMBERS, flatten_codes, number_combinations, number_values
 
 Codes = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]

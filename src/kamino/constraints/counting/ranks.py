@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.constraints.tree import Constant, Operator
-from kamino.schema.joint_codes import number_values
+from kamino.schema.coding.joint_codes import number_values
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kamino.constraints.counting.problem import Counts, Problem
-from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes
+from kamino.schema.coding.joint_codes import MOST_NUMBERS, flatten_codes
 
 
 def count_equal(problem: Problem) -> Counts:

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from kamino.model.marginal.budget import Purse
-from kamino.model.marginal.drawing import draw_bins, draw_codes
-from kamino.model.marginal.factor import project
+from kamino.model.marginal.columns.histogram import Histogram
+from kamino.model.marginal.even_draws import draw_bins, draw_codes
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.histogram import Histogram
-from kamino.model.marginal.inference import Fit
-from kamino.model.marginal.links import Link, drop_implied, measure_link, wide_cells
+from kamino.model.marginal.graph.factor import project
+from kamino.model.marginal.graph.inference import Fit
+from kamino.model.marginal.maps.links import Link, drop_implied, measure_link, wide_cells
 from kamino.model.marginal.network import MarginalModel, Node
-from kamino.model.marginal.rounds import find_determined, pair_answers
+from kamino.model.marginal.pairs.rounds import find_determined, pair_answers
+from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import FloatArray, IntArray, Measurer
 
 

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from kamino.model.marginal.elimination import Factor, multiply
+from kamino.model.marginal.graph.elimination import Factor, multiply
 from kamino.model.marginal.network import MarginalModel
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray
 

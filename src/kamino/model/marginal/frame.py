@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kamino.model.marginal.budget import Purse
-from kamino.model.marginal.inference import Measurement, interactions_of
-from kamino.model.marginal.junction import Clique
-from kamino.model.marginal.relative import Relative
-from kamino.model.marginal.resolution import Resolution, group_cells
+from kamino.model.marginal.columns.resolution import Resolution, group_cells
+from kamino.model.marginal.graph.inference import Measurement, interactions_of
+from kamino.model.marginal.graph.junction import Clique
+from kamino.model.marginal.maps.relative import Relative
+from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Candidate, Cells, FloatArray, IntArray, Measurer, ModelAttribute, View
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from kamino.errors import ModelError
-from kamino.model.marginal.drawing import draw_bins, draw_codes
-from kamino.model.marginal.elimination import sum_product
-from kamino.model.marginal.relative import Relative
+from kamino.model.marginal.even_draws import draw_bins, draw_codes
+from kamino.model.marginal.graph.elimination import sum_product
+from kamino.model.marginal.maps.relative import Relative
 from kamino.model.phase import MOST_PHASES, Phase, PhaseWeights
 from kamino.model.protocol import (
     MOST_ROWS,
@@ -27,7 +27,7 @@ from kamino.model.protocol import (
     read,
 )
 from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
-from kamino.schema.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import flatten_codes
 
 FORMAT = "kamino-marginal-2"
 #: Rows that are drawn to count marginals which no sum over the network gives.

@@ -5,11 +5,11 @@ Fitting needs jax and optax (`pip install 'kamino[neural]'`); a fitted model is 
 
 from __future__ import annotations
 
-from kamino.model.neural.backend import Progress, fit_neural
+from kamino.model.neural.fit_neural import Progress, fit_neural
 from kamino.model.neural.model import NeuralModel
-from kamino.model.neural.planning import NeuralPlan, describe_plan
+from kamino.model.neural.neural_schedule import NeuralPlan, describe_plan
+from kamino.model.neural.neural_settings import NeuralSettings, Optimizer
 from kamino.model.neural.search import Parameters, Ranges, search_parameters
-from kamino.model.neural.settings import NeuralSettings, Optimizer
 from kamino.model.neural.units import UnitLimits
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from kamino.model.neural.layout import Array
-from kamino.model.neural.training import SubModelDescent
+from kamino.model.neural.networks.layout import Array
+from kamino.model.neural.networks.training import SubModelDescent
 from kamino.model.neural.units import Unit
 from kamino.model.protocol import FloatArray
 from kamino.privacy import Gate

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import ModelError
-from kamino.model.marginal.drawing import draw_bins, draw_codes
-from kamino.model.neural.histogram import numeric_cells, single_cells
-from kamino.model.neural.layout import context_arrays
-from kamino.model.neural.network import log_softmax, normal_cells, outputs
+from kamino.model.marginal.even_draws import draw_bins, draw_codes
+from kamino.model.neural.label_histograms import numeric_cells, single_cells
+from kamino.model.neural.networks.layers import log_softmax, normal_cells, outputs
+from kamino.model.neural.networks.layout import context_arrays
 from kamino.model.neural.search import Parameters
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import MOST_ROWS, Cells, Conditional, FloatArray, IntArray, ModelAttribute
 from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
-from kamino.schema.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import flatten_codes
 
 FORMAT = "kamino-neural-1"
 _ROWS_AT_ONCE = 1 << 16

@@ -17,7 +17,7 @@ import numpy as np
 
 from kamino.errors import ModelError
 from kamino.model.protocol import FloatArray, IntArray, ModelAttribute
-from kamino.schema.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import flatten_codes
 
 
 class Kind(enum.Enum):

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from kamino.errors import PrivacyError
+from kamino.privacy.accounting.events import DeltaEvent, Events
 from kamino.privacy.discrete_gaussian import scale_for, threshold_for
-from kamino.privacy.events import DeltaEvent, Events
 from kamino.privacy.ledger import Entry
 from kamino.privacy.sensitivity import Sensitivity
 

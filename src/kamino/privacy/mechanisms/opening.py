@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kamino.errors import PrivacyError
-from kamino.privacy.events import PoissonGaussianEvent
+from kamino.privacy.accounting.events import PoissonGaussianEvent
 from kamino.privacy.ledger import Entry
 
 if TYPE_CHECKING:

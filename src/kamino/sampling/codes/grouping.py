@@ -9,7 +9,7 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.comparing import Mask
-from kamino.schema.joint_codes import flatten_codes, number_combinations, number_values
+from kamino.schema.coding.joint_codes import flatten_codes, number_combinations, number_values
 
 if TYPE_CHECKING:
     from scipy import sparse

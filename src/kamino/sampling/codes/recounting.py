@@ -11,7 +11,7 @@ from kamino.constraints import DenialConstraint, count_violations, violations_pe
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.sampling.codes.comparing import Columns
 from kamino.schema import Codec
-from kamino.schema.decoding import decode_columns
+from kamino.schema.coding.decoding import decode_columns
 
 
 def decoded(codec: Codec, columns: Columns, constraints: Sequence[DenialConstraint]) -> RankedTable:

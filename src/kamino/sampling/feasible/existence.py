@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from kamino.constraints import ConstraintClass, DenialConstraint, classify
+from kamino.constraints.analysis.closure import determined
 from kamino.constraints.analysis.contradictory import find_contradictory
 from kamino.constraints.analysis.findings import Question
 from kamino.sampling.codes.comparing import Codes, Judge, Mask
 from kamino.sampling.feasible.clique import find_clique
 from kamino.sampling.feasible.row_search import FoundRows, find_rows
-from kamino.sampling.plan.shapes import determined
 
 # A graph of more rows than this is not searched.
 _MAX_VERTICES = 3000

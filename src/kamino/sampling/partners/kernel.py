@@ -13,7 +13,7 @@ from kamino.constraints.tree import Operator
 from kamino.sampling.codes.comparing import Columns, Judge, Mask
 from kamino.sampling.partners.block import DEAD, Block
 from kamino.sampling.partners.inside import Inside
-from kamino.schema.joint_codes import number_values
+from kamino.schema.coding.joint_codes import number_values
 
 
 def clashes_between(constraint: DenialConstraint, judge: Judge, left: Columns, right: Columns) -> IntArray:

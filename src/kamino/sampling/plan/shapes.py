@@ -123,14 +123,3 @@ def without_made_up_keys(constraint: DenialConstraint, codec: Codec) -> DenialCo
             f"{print_constraint(constraint)}: speaks of t2 only once keys are left out; write it on t1."
         )
     return constraint.with_predicates(tuple(predicates))
-
-
-def determined(names: frozenset[str], constraints: Iterable[DenialConstraint]) -> frozenset[str]:
-    """Return what equal `names` make equal by the dependencies among the constraints."""
-    dependencies = [d for c in constraints if c.is_hard and (d := dependency_of(c)) is not None]
-    reached = names
-    while True:
-        more = {d.right for d in dependencies if d.left <= reached} - reached
-        if not more:
-            return reached
-        reached |= more

@@ -30,7 +30,7 @@ from kamino.sampling.codes.grouping import count_matrix, join_groups
 from kamino.sampling.codes.stratified import draw_one_each, draw_places, normalised
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.task import Task
-from kamino.schema.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import flatten_codes
 
 _PIECE = 1 << 23
 # Draws for a group of which one is taken, where the model cannot tell groups apart.

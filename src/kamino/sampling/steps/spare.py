@@ -14,7 +14,7 @@ from kamino.sampling.feasible.row_search import tried_codes
 from kamino.sampling.partners import DEAD
 from kamino.sampling.plan.shapes import shape_of
 from kamino.sampling.steps.task import Task
-from kamino.schema.joint_codes import number_combinations
+from kamino.schema.coding.joint_codes import number_combinations
 
 _PICKED = 8
 # Domains up to this size are searched for values that no row has.

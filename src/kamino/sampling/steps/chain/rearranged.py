@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kamino.arrays import IntArray
-from kamino.schema.joint_codes import number_combinations
+from kamino.schema.coding.joint_codes import number_combinations
 
 
 def rearrange(rank: IntArray, group: IntArray, height: IntArray) -> IntArray:

@@ -8,7 +8,7 @@ from kamino.arrays import IntArray
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.task import Task
-from kamino.schema.joint_codes import MOST_NUMBERS, flatten_codes
+from kamino.schema.coding.joint_codes import MOST_NUMBERS, flatten_codes
 
 _ROUNDS = 12
 _MORE_ROUNDS = 60

@@ -1,0 +1,1 @@
+"""The commands, each a function of its name in a module of its name."""

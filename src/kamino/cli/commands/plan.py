@@ -1,0 +1,214 @@
+"""`kamino plan`: what a run would do."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kamino.cli.console import output_console
+from kamino.cli.options import (
+    BackendOption,
+    ConstraintsOption,
+    DeltaOption,
+    EpsilonOption,
+    MaxRowsOption,
+    NeighboursOption,
+    PresetOption,
+    SamplingOption,
+    SchemaOption,
+    SeedOption,
+    SequenceOption,
+    UnitOption,
+    WeightsOption,
+)
+from kamino.constraints import Constraints, print_constraint
+from kamino.errors import InputError
+from kamino.pipeline import Backend, Preset, Synthesizer
+from kamino.pipeline.plan.run_plan import CHOSEN_BY_THE_MODEL, RunPlan
+from kamino.privacy.schedule import PlannedRelease, Rule
+from kamino.sampling import Sampling, SamplingPlan, StepKind
+
+PlanRowsOption = Annotated[
+    int | None,
+    typer.Option("-n", "--rows", min=0, help="Rows to plan for; without it, no expected errors are shown."),
+]
+
+
+def plan(
+    schema: SchemaOption = None,
+    constraints: ConstraintsOption = None,
+    epsilon: EpsilonOption = 1.0,
+    delta: DeltaOption = 1e-6,
+    rows: PlanRowsOption = None,
+    unit: UnitOption = None,
+    max_rows: MaxRowsOption = None,
+    preset: PresetOption = Preset.DEFAULT,
+    backend: BackendOption = None,
+    sequence: SequenceOption = None,
+    sampling: SamplingOption = None,
+    weights: WeightsOption = None,
+    neighbours: NeighboursOption = None,
+    seed: SeedOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Show the order of attributes, how each is drawn and why, what is released, the noise and the errors to expect.
+
+    Reads no private data: only the schema, the constraints and the public tables that they name. With -n, expected
+    errors are for that many rows, and keys that cannot hold for so many are refused.
+    """
+    if schema is None:
+        raise InputError("found no schema; expected -s schema.yaml. Draft one with: kamino init DATA -o schema.yaml")
+    synthesizer = Synthesizer(
+        schema,
+        constraints or Constraints(),
+        preset=preset,
+        epsilon=epsilon,
+        delta=delta,
+        unit=unit,
+        max_rows=max_rows,
+        backend=backend,
+        sequence=sequence,
+        sampling=sampling,
+        weights=weights,
+        neighbours=neighbours,
+        seed=seed,
+    )
+    result = synthesizer.plan(rows)
+    if as_json:
+        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+    else:
+        print_plan(output_console(), result)
+
+
+def print_plan(console: Console, plan: RunPlan) -> None:
+    """The plan as tables."""
+    budget = plan.settings.budget
+    console.print(
+        f"Budget: epsilon {budget.epsilon:g}, delta {budget.delta:g}; as one Gaussian release, noise of "
+        f"{plan.noise_multiplier:.4f} times the sensitivity."
+    )
+    console.print(f"Privacy unit: {plan.settings.privacy_unit.describe()}.", markup=False)
+    if not plan.is_complete:
+        console.print(
+            f"{len(plan.missing)} domains will be found within the budget ({plan.settings.discovery_share:.0%} of it): "
+            f"{', '.join(plan.missing)}. Declare them in the schema to see the whole plan.",
+            markup=False,
+        )
+    else:
+        _print_steps(console, plan)
+    for note in plan.notes:
+        console.print(Text(f"Note: {note}.", style="yellow"))
+    console.print("What is released, in this order:")
+    console.print(_releases(plan))
+    if plan.settings.backend is Backend.NEURAL and plan.is_complete:
+        _print_neural(console, plan)
+    if plan.expected:
+        console.print("First measurements, one histogram for each attribute:")
+        console.print(_measurements(plan))
+
+
+def _print_neural(console: Console, plan: RunPlan) -> None:
+    if plan.neural is None:
+        console.print("Parameters of the neural model depend on the number of rows: give -n to see them.")
+        return
+    console.print(f"The neural model, for {plan.num_rows:,} rows (a run takes their noisy number):")
+    console.print(Text("  " + plan.neural.describe().replace("\n", "\n  ")))
+
+
+def _print_steps(console: Console, plan: RunPlan) -> None:
+    if plan.sampling is None:
+        console.print(f"Order of attributes: {CHOSEN_BY_THE_MODEL}.")
+        console.print("How rows are drawn:")
+        console.print(_open_steps(plan))
+        return
+    console.print("How rows are drawn, one attribute after the other:")
+    console.print(_steps(plan, plan.sampling))
+
+
+def _steps(plan: RunPlan, sampling: SamplingPlan) -> Table:
+    grid = _grid("attribute", "step", "constraints", "why")
+    one_by_one = plan.settings.sampling is Sampling.ROW_BY_ROW
+    for step, row in zip(sampling.steps, sampling.rows(), strict=True):
+        if one_by_one and step.kind not in (StepKind.FREE, StepKind.MASK):
+            row = (row[0], "row by row", row[2], "each row is weighed against the rows before it")
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def _open_steps(plan: RunPlan) -> Table:
+    """The steps before the order is known: a constraint on several attributes is kept by the last of them."""
+    assert plan.requirements is not None, "printed only where the plan is complete"
+    grid = _grid("attribute", "step", "constraints")
+    for step in plan.requirements.open_steps():
+        names = ", ".join(step.among)
+        shown = "; ".join(map(print_constraint, step.constraints))
+        grid.add_row(Text(names if len(step.among) == 1 else f"the last of {names}"), step.kind, Text(shown))
+    return grid
+
+
+def _releases(plan: RunPlan) -> Table:
+    grid = _grid("part", "release", "attributes")
+    for title in ("releases", "cells, at most", "noise (sigma)", "of the budget"):
+        grid.add_column(title, justify="right")
+    for each in plan.schedule:
+        grid.add_row(
+            each.part,
+            Text(each.what),
+            Text(_among(each)),
+            f"{each.most:,}" if each.rule is Rule.EACH and each.most == 1 else f"at most {each.most:,}",
+            "by rows" if each.most_cells is None else f"{each.most_cells:,}",
+            _noise(each),
+            _share(each, plan.noise_multiplier),
+        )
+    return grid
+
+
+def _among(planned: PlannedRelease) -> str:
+    names = ", ".join(planned.attributes)
+    if planned.choose is None or planned.choose >= len(planned.attributes):
+        return names
+    return f"{planned.choose} of {names}"
+
+
+def _noise(planned: PlannedRelease) -> str:
+    """The scale of the noise; where the sensitivity is not known yet, as many times that."""
+    if planned.noise_multiplier is None:
+        return "by rows"
+    noise = f"{planned.noise_multiplier:.2f} x" if planned.sigma is None else f"{planned.sigma:.2f}"
+    exact = planned.rule is Rule.EACH and not planned.gives_way
+    return noise if exact or not planned.noise_multiplier else f"{noise} or more"
+
+
+def _share(planned: PlannedRelease, whole: float) -> str:
+    if planned.rule is Rule.REST:
+        return "what is left"
+    if not planned.noise_multiplier or planned.sampling_rate is not None:
+        return ""
+    share = f"{planned.most * (whole / planned.noise_multiplier) ** 2:.1%}"
+    if planned.rule is Rule.EACH:
+        return share
+    share = f"{(whole / planned.noise_multiplier) ** 2:.1%}"
+    return f"at most {share}" if planned.rule is Rule.AT_MOST or planned.gives_way else share
+
+
+def _grid(*titles: str) -> Table:
+    grid = Table()
+    for title in titles:
+        grid.add_column(title, overflow="fold")
+    return grid
+
+
+def _measurements(plan: RunPlan) -> Table:
+    grid = Table()
+    grid.add_column("attribute")
+    for title in ("cells", "noise (sigma)", "distance, at most about"):
+        grid.add_column(title, justify="right")
+    for each in plan.expected:
+        shown = "give -n" if each.distance is None else f"{each.distance:.4f}"
+        grid.add_row(Text(each.attribute), f"{each.cells:,}", f"{each.sigma:.1f}", shown)
+    return grid

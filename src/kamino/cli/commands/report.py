@@ -1,0 +1,232 @@
+"""`kamino report`: how good a synthetic table is, as a page, a summary or JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kamino.cli.console import error_console, output_console, track
+from kamino.cli.options import ConstraintsOption, read_constraints
+from kamino.cli.outputs import refuse_overwriting
+from kamino.constraints import value_types
+from kamino.errors import InputError
+from kamino.evaluate.learn.learning import MAX_ROWS, Learning, train_models
+from kamino.evaluate.measure.identifiers import compared_columns, find_identifiers, line_about
+from kamino.evaluate.report.document import internal_report
+from kamino.evaluate.report.page import render_page, write
+from kamino.evaluate.report.public import public_report
+from kamino.evaluate.report.statement import statement_of
+from kamino.io import read_table
+from kamino.io.atomic import atomic_file
+from kamino.io.text import parse_json, read_text
+
+Document = dict[str, Any]
+PAGE_ENDINGS = (".html", ".htm")
+_COLOURS = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
+
+
+def report(
+    true: Annotated[
+        str | None, typer.Argument(metavar="TRUE", help="The private table; with --public there is none.")
+    ] = None,
+    synthetic: Annotated[
+        str | None, typer.Argument(metavar="SYNTH", help="The synthetic table; with --public the only one.")
+    ] = None,
+    constraints: ConstraintsOption = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The page to write: an .html file.")] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print a summary; the default without -o.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    model_training: Annotated[
+        bool, typer.Option("--model-training", help="Also train nine kinds of model for each column (minutes).")
+    ] = False,
+    training_rows: Annotated[
+        int, typer.Option("--training-rows", min=0, help="Rows each model is trained on at most; 0: all.")
+    ] = MAX_ROWS,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="The certificate; by default SYNTH.certificate.json.")
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option("--public", help="A model file: compare with released statistics, read no TRUE.")
+    ] = None,
+) -> None:
+    """Compare a synthetic table with the true one, on one page that needs no network.
+
+    The page shows the private table and is for its owner, unless made with --public.
+    """
+    tables = [name for name in (true, synthetic) if name is not None]
+    private, drawn = _named(tables, public, model_training=model_training)
+    if output is not None:
+        _require_page(output)
+        refuse_overwriting(output, *tables, constraints, certificate, public)
+    if public is not None:
+        document = _public(public, drawn, constraints, certificate)
+    else:
+        training = (model_training, training_rows or None)
+        document = _internal(str(private), drawn, constraints, certificate, training)
+    document["sources"] = {"true": None if private is None else Path(private).name, "synthetic": Path(drawn).name}
+    _deliver(document, output, text=text, as_json=as_json)
+
+
+def _named(tables: list[str], public: Path | None, *, model_training: bool) -> tuple[str | None, str]:
+    """The true and the synthetic table among the arguments; there is no true one beside --public.
+
+    Guarantees: a true table is never taken and then passed over.  [test_true_table_beside_public_is_refused]
+    """
+    if not tables:
+        raise InputError("found no table; expected the true and the synthetic one, or --public MODEL and the synthetic")
+    if public is not None and len(tables) == 2:
+        raise InputError(
+            "found a true table beside --public; a public report compares with the model and reads no true table, "
+            "leave it out"
+        )
+    if public is not None and model_training:
+        raise InputError("found --model-training with --public; testing models needs the true table, leave one out")
+    if public is None and len(tables) == 1:
+        raise InputError("found one table; expected the true and the synthetic one, or --public MODEL instead of TRUE")
+    return (tables[0] if len(tables) == 2 else None), tables[-1]
+
+
+def _require_page(output: Path) -> None:
+    if output.suffix.lower() not in PAGE_ENDINGS:
+        raise InputError(
+            f"{output}: expected a file that ends in {' or '.join(PAGE_ENDINGS)}, for -o writes a page. "
+            "For text or JSON leave out -o and redirect --text or --json"
+        )
+
+
+def _internal(
+    true: str, synthetic: str, constraints: Path | None, certificate: Path | None, training: tuple[bool, int | None]
+) -> Document:
+    statement = _statement(synthetic, certificate)
+    rules = read_constraints(constraints)
+    one, two = read_table(true), read_table(synthetic)
+    # training takes minutes: constraints that do not fit are to be told before, not after
+    rules.bind(value_types(one))
+    names = compared_columns(one, find_identifiers(one, rules))
+    learning = _train(one.select(names), two, training[1]) if training[0] else None
+    return internal_report(one, two, rules, learning=learning, certificate=statement, track=track)
+
+
+def _train(true: pa.Table, synthetic: pa.Table, max_rows: int | None) -> Learning:
+    return train_models(true, synthetic, max_rows=max_rows, progress=track("Training models"))
+
+
+def _public(model: Path, synthetic: str, constraints: Path | None, certificate: Path | None) -> Document:
+    """Guarantees: the true table is not opened.  [test_public_report_needs_no_table]"""
+    from kamino.pipeline import Synthesizer
+
+    synthesizer = Synthesizer.load(model)
+    fitted = synthesizer.fitted
+    table = read_table(synthetic)
+    statement = _statement(synthetic, certificate, ledger=fitted.ledger)
+    if statement is None:
+        statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
+    rules = read_constraints(constraints) if constraints is not None else fitted.promised
+    return public_report(fitted.model, fitted.schema, table, rules, certificate=statement, track=track)
+
+
+def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | None = None) -> Document | None:
+    """The privacy statement from the certificate that was named, or that lies beside the synthetic table."""
+    beside = Path(f"{synthetic}.certificate.json")
+    path = certificate if certificate is not None else beside if beside.is_file() else None
+    if path is None:
+        return None
+    found = parse_json(read_text(path, what="certificate"), source=str(path))
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: found a JSON {type(found).__name__}, expected a certificate")
+    file = Path(synthetic)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    return statement_of(found, sha256=digest, ledger=ledger)
+
+
+def _deliver(document: Document, output: Path | None, *, text: bool, as_json: bool) -> None:
+    if output is not None:
+        with atomic_file(output) as handle:
+            handle.write(render_page(document).encode("utf-8"))
+        error_console().print(f"Wrote {output} ({document['mark']}).", markup=False, soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    if text or (output is None and not as_json):
+        print_report(output_console(), document)
+
+
+def print_report(console: Console, document: Document) -> None:
+    """The report in a screen: verdict, constraints, distances, the columns that are furthest off."""
+    verdict = document["verdict"]
+    console.print(Text(f"{verdict['level'].capitalize()}.", style=_COLOURS[verdict["level"]]), end=" ")
+    console.print(f"{_headline(verdict)}, {verdict['columns']} columns")
+    for reason in verdict["reasons"]:
+        console.print(Text(f"  {reason['text']}: {reason['level']}", style=_COLOURS[reason["level"]]))
+    if document["identifiers"]:
+        console.print(Text(f"  {line_about(document['identifiers'])}"), soft_wrap=True)
+    if document["extra_columns"]:
+        console.print(Text(f"  only in the synthetic table: {', '.join(document['extra_columns'])}"), soft_wrap=True)
+    _print_constraints(console, document)
+    _print_distances(console, document)
+    worst = sorted(document["columns"], key=lambda c: -c["distance"])[:8]
+    columns = [[c["name"], _distance(c["distance"]), f"{c['outside']:,}"] for c in worst]
+    console.print(_table(["furthest columns", "distance", "values outside"], columns))
+    if document["learning"]:
+        means = [
+            [m, *(_distance(document["learning"][m][s]) for s in ("true", "synthetic"))] for m in ("accuracy", "f1")
+        ]
+        console.print(_table(["models trained on", "true", "synthetic"], means))
+    console.print(Text(document["mark"], style="dim"))
+
+
+def _headline(verdict: Document) -> str:
+    uncounted = f"{verdict['uncounted']} of {verdict['hard']} hard constraints could not be counted"
+    broken = f"{verdict['broken']} of {verdict['hard']} hard constraints broken"
+    if not verdict["uncounted"]:
+        return broken
+    return f"{broken}, {verdict['uncounted']} could not be counted" if verdict["broken"] else uncounted
+
+
+def _print_constraints(console: Console, document: Document) -> None:
+    """Violations in percent; the reason of each constraint that was not counted stands below."""
+    if not document["constraints"]:
+        return
+    sides = ("true", "synthetic") if document["internal"] else ("synthetic",)
+    rows = [[c["text"], *(_percent(c[side]) for side in sides)] for c in document["constraints"]]
+    console.print(_table(["violations of", *sides], rows))
+    for c in (each for each in document["constraints"] if each["not_counted"]):
+        console.print(Text(f"  {c['text']}: not counted: {c['not_counted']}", style=_COLOURS["fair"]), soft_wrap=True)
+
+
+def _print_distances(console: Console, document: Document) -> None:
+    """Distances of marginals; those of two halves only where there is a true table to halve."""
+    titles = {"mean": "mean", "max": "largest", "halves": "halves of true", "max_cell": "largest cell"}
+    keys = [key for key in titles if key != "halves" or document["internal"]]
+    parts = (("marginals", "-way"), ("equal_mass", "-way, bins of equal mass"))
+    rows = [
+        [f"{m['order']}{label}", *(_distance(m[key]) for key in keys)] for part, label in parts for m in document[part]
+    ]
+    if document["ranks"]:
+        ranks = (document["ranks"].get(key) for key in ("mean_difference", "max_difference", "halves", "max_cell"))
+        rows.append(["rank correlations", *(_distance(value) for value in ranks)])
+    console.print(_table(["distance of marginals", *(titles[key] for key in keys)], rows))
+
+
+def _table(header: list[str], rows: list[list[str]]) -> Table:
+    grid = Table()
+    for i, name in enumerate(header):
+        grid.add_column(name, justify="right" if i else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def _percent(violations: Document | None) -> str:
+    return "not counted" if violations is None else write(violations["percent"], "percent")
+
+
+def _distance(value: float | None) -> str:
+    return "–" if value is None else write(value, "distance")

@@ -1,0 +1,1 @@
+"""Training classifiers on one table and testing them on another."""

@@ -1,0 +1,1 @@
+"""How two tables are compared: distances, queries, ranks, violations."""

@@ -1,0 +1,1 @@
+"""The report: its statistics as charts and sentences on one page."""

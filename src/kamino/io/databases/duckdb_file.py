@@ -1,0 +1,73 @@
+"""Read the answer to a query from a DuckDB file, opened read-only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from kamino.errors import InputError
+from kamino.io.databases.queries import refuse_writing
+from kamino.io.normalise import normalise_table
+
+# Otherwise a query could read and write other files, or a table name be taken for a Python variable of the caller.
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "lock_configuration": "true",
+}
+
+
+def read_duckdb(path: str, statement: str, *, private: bool = False) -> pa.Table:
+    """Run `statement`, a single query that reads, in the DuckDB file at `path`; it reaches no other file.
+
+    Guarantees:
+        Nothing is written.  [test_a_query_writes_no_file]
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such DuckDB file. Check the path; it is relative to {Path.cwd()}.")
+    try:
+        connection = duckdb.connect(path, read_only=True, config=_CLOSED)
+    except duckdb.Error as error:
+        raise InputError(
+            f"{path}: cannot be opened as a DuckDB file ({type(error).__name__}): damaged, of another "
+            "format, or open for writing elsewhere. Close other programs that use it."
+        ) from None
+    with connection:
+        return normalise_table(_run(connection, statement, path=path), where=f"{path}: query", private=private)
+
+
+def _run(connection: duckdb.DuckDBPyConnection, statement: str, *, path: str) -> pa.Table:
+    try:
+        _refuse_writing(connection, statement, path)
+        relation = connection.sql(statement)
+        answer: pa.Table | None = relation.to_arrow_table() if relation is not None else None
+    except (duckdb.CatalogException, duckdb.ParserException, duckdb.BinderException) as error:
+        # These three speak of the query's text and the names of tables and columns, never of values.
+        first_line = str(error).strip().splitlines()[0]
+        raise InputError(f"{path}: the query is wrong: {first_line} Correct the query.") from None
+    except duckdb.PermissionException:
+        raise InputError(
+            f"{path}: the query reaches for another file, which is not allowed. Read that file by its own path, or "
+            "copy it into a table first."
+        ) from None
+    except duckdb.Error as error:
+        raise InputError(
+            f"{path}: the query failed ({type(error).__name__}); the details may quote values and are left "
+            "out. Run the query in DuckDB to see them. It must be a SELECT."
+        ) from None
+    if answer is None:
+        raise InputError(f"{path}: the query gives no table. Expected a SELECT or the name of a table.")
+    return answer
+
+
+def _refuse_writing(connection: duckdb.DuckDBPyConnection, statement: str, path: str) -> None:
+    """Refuse what DuckDB's own parser, or ours, does not take for a single SELECT."""
+    kinds = [found.type for found in connection.extract_statements(statement)]
+    readable = kinds == [duckdb.StatementType.SELECT]
+    refuse_writing(statement, dialect="duckdb", where=path, strict=not readable)
+    if not readable:
+        raise InputError(
+            f"{path}: the query is wrong: it is no single SELECT, nor the name of a table. Nothing was run."
+        )

@@ -1,0 +1,150 @@
+"""Read the answer to a query from a PostgreSQL server, in a read-only session, through ADBC."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kamino.errors import InputError
+from kamino.io.databases.queries import refuse_writing
+from kamino.io.normalise import normalise_table
+
+WHERE = "PostgreSQL query"
+_TYPE_KEYS = (b"POSTGRESQL:type", b"ADBC:postgresql:typname")
+_CONNECT_REASONS = {
+    "refused": "no server listens there",
+    "No such file": "no server listens there",
+    "translate host name": "the host name is not known",
+    "password authentication": "user or password was not accepted",
+    "no password supplied": "a password is needed",
+    "no pg_hba.conf entry": "the server does not admit this user from here",
+    "role": "the user does not exist",
+    "database": "the database does not exist",
+    "timeout": "the server did not answer in time",
+}
+
+
+def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Table:
+    """Run `statement` on the server at `url`.
+
+    Guarantees:
+        - The session cannot change the database.  [test_postgres_session_is_read_only]
+        - No message holds the URL, which may hold a password.  [test_postgres_connection_errors]
+    """
+    refuse_writing(statement, dialect="postgres", where=WHERE)
+    dbapi = _load_driver()
+    connection, failure = _connect(dbapi, url)
+    if failure is not None:
+        # Raised here, not where it was caught, so that the driver's error is not its context either.
+        raise failure
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+            cursor.execute(statement)
+            table = cursor.fetch_arrow_table()
+    except (dbapi.Error, pa.ArrowException, OSError) as error:
+        raise _query_failed(error) from None
+    return normalise_table(_convert_types(table, private=private), where=WHERE, private=private)
+
+
+def _connect(dbapi: Any, url: str) -> tuple[Any, InputError | None]:
+    try:
+        return dbapi.connect(url, autocommit=True), None
+    except dbapi.Error as error:
+        return None, _connection_failed(str(error))
+
+
+def _load_driver() -> Any:
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise InputError(
+            "reading from PostgreSQL needs the package adbc-driver-postgresql, which is not installed. "
+            "Install it with: pip install 'kamino[postgres]'"
+        ) from None
+    return dbapi
+
+
+def _connection_failed(text: str) -> InputError:
+    # The driver's text may repeat a part of the URL, so it is recognised and not passed on.
+    reason = next((said for key, said in _CONNECT_REASONS.items() if key in text), "the URL or the server is at fault")
+    return InputError(
+        f"cannot connect to PostgreSQL: {reason}. Expected postgresql://user:password@host:port/database, "
+        "with special characters percent-encoded."
+    )
+
+
+def _query_failed(error: Exception) -> InputError:
+    """Pass on the text of class 42 errors, which concern the query's text only; name others by their code."""
+    state = getattr(error, "sqlstate", None) or ""
+    found = re.search(r"ERROR:\s*([^\n]+)", str(error))
+    if state.startswith("42") and found:
+        return InputError(f"{WHERE}: the query is wrong: {found.group(1).strip()}. Correct the query.")
+    if state == "25006":
+        return InputError(f"{WHERE}: the query would change the database. Expected a SELECT.")
+    code = f"SQLSTATE {state}" if state else type(error).__name__
+    return InputError(
+        f"{WHERE}: the query failed ({code}); the details may quote values and are left out. Run the query "
+        "in psql to see them."
+    )
+
+
+def _convert_types(table: pa.Table, *, private: bool) -> pa.Table:
+    """Give `numeric` its number type back, and refuse types whose Arrow form means something else."""
+    for position, field in enumerate(table.schema):
+        kind = _server_type(field)
+        if kind == "numeric":
+            text = _numeric_text(table.column(position))
+            # How many places and digits there are depends on the rows, so a private table gets floats.
+            column = pc.cast(text, pa.float64()) if private else _decimals(text, name=field.name)
+            table = table.set_column(position, pa.field(field.name, column.type), column)
+        elif kind == "money" or (kind and _is_opaque(field)):
+            # The driver gives money as a count of cents, and types it does not know as raw bytes.
+            target = "numeric" if kind == "money" else "text"
+            raise InputError(
+                f"{WHERE}: column '{field.name}' has type {kind}, which Kamino cannot compare. Cast it in "
+                "the query: "
+                f'"{field.name}"::{target}.'
+            )
+    return table
+
+
+def _server_type(field: pa.Field) -> str:
+    metadata = field.metadata or {}
+    return next((metadata[key].decode() for key in _TYPE_KEYS if key in metadata), "")
+
+
+def _is_opaque(field: pa.Field) -> bool:
+    kind = field.type
+    return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.opaque"
+
+
+def _numeric_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The driver's text for `numeric`, without its wrapping."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
+    return pc.cast(column, pa.string())
+
+
+def _decimals(text: pa.ChunkedArray, *, name: str) -> pa.ChunkedArray:
+    """Turn the text of `numeric` into decimals with as many places as the longest one has."""
+    digits = pc.replace_substring_regex(text, r"[-.]", "")
+    if pc.any(pc.match_substring_regex(digits, r"[^0-9]")).as_py():
+        raise InputError(
+            f"{WHERE}: column '{name}' of type numeric has NaN or infinity, which a decimal cannot hold. "
+            "Cast it in "
+            f'the query: "{name}"::double precision.'
+        )
+    point = pc.find_substring(text, ".")
+    places = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.subtract(pc.utf8_length(text), point), 1))
+    scale = int(pc.max(places).as_py() or 0)
+    whole = int(pc.max(pc.subtract(pc.utf8_length(digits), places)).as_py() or 0)
+    if whole + scale > 76:
+        raise InputError(
+            f"{WHERE}: column '{name}' of type numeric has more than 76 digits. Cast it in the query: "
+            f'"{name}"::double precision.'
+        )
+    return pc.cast(text, pa.decimal128(38, scale) if whole + scale <= 38 else pa.decimal256(76, scale))

@@ -1,0 +1,65 @@
+"""Read the answer to a SQL query: which database, which query, and what may be said when it fails.
+
+A database quotes values of the table in some of its errors (a failed cast, a division). Only errors about the
+query's own text are passed on; all others are named by kind.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from kamino.errors import InputError
+from kamino.io.databases.postgres import read_postgres
+
+_URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
+_TABLE_PART = r'(?:[^\W\d][\w$]*|"(?:[^"]|"")+")'
+_TABLE_NAME = re.compile(rf"^{_TABLE_PART}(?:\.{_TABLE_PART}){{0,2}}$")
+
+
+def is_url(source: str) -> bool:
+    """Say whether `source` is written as a URL, of whatever kind."""
+    return _URL.match(source) is not None
+
+
+def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
+    """Run `query`, a SELECT or the name of a table, read-only in the database at `url`.
+
+    Guarantees:
+        Nothing but a single query that reads is run.  [test_only_reading_queries_run]
+        No message holds a password of the URL.  [test_no_message_holds_a_password]
+    """
+    match = _URL.match(url)
+    scheme = match.group(1).lower() if match else ""
+    statement = select_statement(query)
+    if scheme == "duckdb":
+        from kamino.io.databases.duckdb_file import read_duckdb  # duckdb is slow to import
+
+        return read_duckdb(_duckdb_path(url), statement, private=private)
+    if scheme in ("postgresql", "postgres"):
+        return read_postgres(url, statement, private=private)
+    raise InputError(
+        f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
+        "postgresql://user@host/database, or the path of a .csv or .parquet file."
+    )
+
+
+def select_statement(query: str) -> str:
+    """Return the statement to run: a bare table name becomes a SELECT of all its rows."""
+    statement = query.strip().rstrip(";").rstrip()
+    if not statement:
+        raise InputError("the query is empty. Give a SELECT or the name of a table.")
+    if _TABLE_NAME.match(statement):
+        return f"SELECT * FROM {statement}"
+    return statement
+
+
+def _duckdb_path(url: str) -> str:
+    _, _, rest = url.partition("://")
+    if not rest.startswith("/") or rest == "/":
+        raise InputError(
+            "a DuckDB URL has three slashes and a path: duckdb:///file.db, or duckdb:////folder/file.db for "
+            "an absolute path. Write it so."
+        )
+    return rest[1:]

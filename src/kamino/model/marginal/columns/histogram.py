@@ -1,0 +1,227 @@
+"""The fine 1-way histograms: what is measured first, and how their noise is taken out.
+
+A domain of up to `FINE_CELLS` codes is counted code by code. A wider ordered one is counted in equal-width cells, and
+the cells that turn out heavy are cut again, level by level, down to single codes: a spike such as zero is found
+wherever it is, and no table of the size of the domain is ever made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.model.marginal.columns.denoise import SPIKE, even_out, shrink
+from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
+from kamino.model.phase import Phase, PhaseWeights
+from kamino.model.protocol import CodeMap, FloatArray, IntArray, ModelAttribute
+from kamino.schema.coding.joint_codes import even_starts
+
+FINE_CELLS = 256
+COARSE_CELLS = 128
+WIDEST = 1 << 18
+HEAVY_CELLS = 16
+CUT = 64
+
+#: The first level's share of an attribute's budget, where others follow.
+FIRST_SHARE = 0.6
+
+#: The level, in a sense, at which the digits of a phase are counted: after all others.
+PHASES = -1
+#: Asks for noisy counts through a code map, at a level (0 is the first); says the noise they came with.
+Count = Callable[[CodeMap, int], tuple[FloatArray, float]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Histogram:
+    """Runs of codes that cover a domain: noisy counts, their standard deviation, and the counts after denoising.
+
+    `family` names the run that a run was cut out of, by its first code. With `weights`, codes of a run follow them.
+    """
+
+    size: int
+    starts: IntArray
+    noisy: FloatArray
+    sigma: FloatArray
+    counts: FloatArray
+    total: float
+    total_sigma: float
+    family: IntArray
+    weights: PhaseWeights | None = None
+
+    @property
+    def width(self) -> IntArray:
+        """The number of codes in each run."""
+        return np.diff(self.starts, append=self.size)
+
+
+def levels(attribute: ModelAttribute) -> int:
+    """Return how many times the histogram of an attribute may be refined; depends on the schema only."""
+    if not attribute.ordered or attribute.size <= FINE_CELLS:
+        return 1
+    width, count = -(-attribute.size // COARSE_CELLS), 1
+    while width > 1:
+        width, count = -(-width // CUT), count + 1
+    return count
+
+
+def level_shares(attribute: ModelAttribute) -> tuple[float, ...]:
+    """Return the share of an attribute's budget that each level of its histogram has; phases have the rest."""
+    finer = levels(attribute) - 1
+    kept = 1.0 if measured_phase(attribute) is None else 1.0 - PHASE_SHARE
+    return (kept * FIRST_SHARE, *(kept * (1 - FIRST_SHARE) / finer for _ in range(finer))) if finer else (1.0,)
+
+
+def most_finer_cells(attribute: ModelAttribute) -> int:
+    """Return how many cells a level after the first has at most: those of heavy cells, and one for the rest."""
+    return min(HEAVY_CELLS * CUT, attribute.size) + 1
+
+
+def most_runs(attribute: ModelAttribute) -> int:
+    """Return how many runs a histogram has at most, after all levels."""
+    more = HEAVY_CELLS * CUT * (levels(attribute) - 1)
+    return min(attribute.size, len(first_cells(attribute)) + more)
+
+
+def first_cells(attribute: ModelAttribute) -> IntArray:
+    """Return where the cells of the first level start; a null code is a cell of its own.
+
+    Guarantees:
+        Cells cover the domain, whatever its size.  [test_cells_of_a_wide_domain_hold_every_row_once]
+    """
+    limit = FINE_CELLS if attribute.ordered else WIDEST
+    if attribute.size <= limit:
+        return np.arange(attribute.size, dtype=np.int64)
+    cells = COARSE_CELLS if attribute.ordered else WIDEST
+    starts = even_starts(attribute.size, cells)
+    if attribute.null_code is not None:
+        alone = [attribute.null_code, attribute.null_code + 1]
+        starts = np.union1d(starts, [code for code in alone if code < attribute.size])
+    return starts
+
+
+def measured_phase(attribute: ModelAttribute) -> Phase | None:
+    """Return the phase that is measured beside the histogram; depends on the schema only.
+
+    Only digits that change inside a cell of the first level: the cells know the others.
+    """
+    if attribute.phase is None or levels(attribute) == 1:
+        return None
+    return attribute.phase.within(attribute.size // COARSE_CELLS)
+
+
+def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
+    """Measure and denoise the 1-way histogram of one attribute, and its phases where runs are wider than a code.
+
+    Guarantees:
+        What it asks for, and with which share, depends on the schema and on what was released.
+        [test_replay_passes_for_dates, test_fit_with_phases_spends_exactly_the_budget]
+    """
+    depth = levels(attribute)
+    phase = measured_phase(attribute)
+    starts = first_cells(attribute)
+    runs = np.arange(len(starts), dtype=np.int64)
+    code_map = CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs)
+    first = count(code_map, 0)
+    found = _settle_first(attribute, starts, first, None)
+    cuts = []
+    for level in range(1, depth):
+        cut = _measure_cut(found, count, level)
+        if cut is not None:
+            cuts.append(cut)
+            found = _settle_cut(found, cut)
+    if phase is None:
+        return found
+    weights = measure_phase(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
+    if weights is None:
+        return found
+    found = _settle_first(attribute, starts, first, weights)
+    for cut in cuts:
+        found = _settle_cut(found, cut)
+    return found
+
+
+def _runs(attribute: ModelAttribute, found: Histogram) -> Runs:
+    """Describe a histogram as phases see it: null, and codes far above their noise, speak for themselves."""
+    spike = (found.width == 1) & ((found.noisy > SPIKE * found.sigma) | (found.starts == attribute.null_code))
+    return Runs(
+        starts=found.starts,
+        width=found.width,
+        counts=found.counts,
+        noisy=found.noisy,
+        sigma=found.sigma,
+        family=found.family,
+        spike=spike,
+    )
+
+
+def _settle_first(
+    attribute: ModelAttribute, starts: IntArray, answer: tuple[FloatArray, float], weights: PhaseWeights | None
+) -> Histogram:
+    """Denoise the counts of the first cells."""
+    noisy, sigma = answer
+    null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
+    mass = _mass(starts, attribute.size, weights)
+    return Histogram(
+        size=attribute.size,
+        starts=starts,
+        noisy=noisy,
+        sigma=np.full(len(starts), sigma),
+        counts=even_out(noisy, mass, sigma, null) if attribute.ordered else shrink(noisy, sigma),
+        total=float(noisy.sum()),
+        total_sigma=sigma * float(np.sqrt(len(starts))),
+        family=starts,
+        weights=weights,
+    )
+
+
+def _mass(starts: IntArray, size: int, weights: PhaseWeights | None) -> IntArray | FloatArray:
+    """Return how much runs of codes hold if nothing but the phase matters."""
+    width = np.diff(starts, append=size)
+    return width if weights is None else weights.mass(starts, width)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Cut:
+    """The heavy cells of a histogram cut into smaller ones: the new cells, and the noisy counts of those inside."""
+
+    heavy: IntArray
+    starts: IntArray
+    inside: NDArray[np.bool_]
+    noisy: FloatArray
+    sigma: float
+
+
+def _measure_cut(coarse: Histogram, count: Count, level: int) -> _Cut | None:
+    """Cut the heavy cells of a histogram into smaller ones and count those; None if no cell is heavy."""
+    width = coarse.width
+    total = coarse.counts.sum()
+    heavy = np.flatnonzero((width > 1) & (coarse.counts > np.maximum(0.005 * total, 4 * coarse.sigma)))
+    heavy = np.sort(heavy[np.argsort(-coarse.counts[heavy], kind="stable")][:HEAVY_CELLS])
+    if len(heavy) == 0:
+        return None
+    pieces = [coarse.starts[i] + even_starts(int(width[i]), min(CUT, int(width[i]))) for i in heavy]
+    starts = np.union1d(coarse.starts, np.concatenate(pieces))
+    inside = np.isin(np.searchsorted(coarse.starts, starts, side="right") - 1, heavy)
+    # Bin 0 takes everything outside the heavy cells: a row moves one cell of the release, wherever it is.
+    labels = np.where(inside, np.cumsum(inside), 0)
+    answer, sigma = count(CodeMap(size=coarse.size, bins=int(labels.max()) + 1, starts=starts, labels=labels), level)
+    return _Cut(heavy=heavy, starts=starts, inside=inside, noisy=answer[labels], sigma=sigma)
+
+
+def _settle_cut(coarse: Histogram, cut: _Cut) -> Histogram:
+    """Denoise the counts of the cells that were cut, and keep the counts of the heavy cells they lie in."""
+    old = np.searchsorted(coarse.starts, cut.starts, side="right") - 1
+    noisy = np.where(cut.inside, cut.noisy, coarse.noisy[old])
+    noise = np.where(cut.inside, cut.sigma, coarse.sigma[old])
+    counts = coarse.counts[old]
+    mass = _mass(cut.starts, coarse.size, coarse.weights)
+    for cell in cut.heavy:
+        mine = old == cell
+        part = even_out(noisy[mine], mass[mine], cut.sigma, np.zeros(mine.sum(), bool))
+        scale = coarse.counts[cell] / part.sum() if part.sum() > 0 else 0.0
+        counts[mine] = part * scale if scale else coarse.counts[cell] * mass[mine] / mass[mine].sum()
+    family = np.where(cut.inside, coarse.starts[old], coarse.family[old])
+    return replace(coarse, starts=cut.starts, noisy=noisy, sigma=noise, counts=counts, family=family)

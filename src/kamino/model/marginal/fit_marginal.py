@@ -1,0 +1,217 @@
+"""Fitting the marginal backend, from the first histogram to the network.
+
+histograms -> bins -> close relations -> rounds of marginals and inference -> links of wide attributes -> network
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kamino.model.marginal.assemble import build_network, measure_links
+from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins
+from kamino.model.marginal.columns.histogram import Histogram, measure_histogram
+from kamino.model.marginal.columns.resolution import group_bins
+from kamino.model.marginal.frame import Frame, positions
+from kamino.model.marginal.graph.inference import Measurement
+from kamino.model.marginal.graph.masks import apply_masks
+from kamino.model.marginal.maps.links import Link, plan_links
+from kamino.model.marginal.maps.relations import measure_relations
+from kamino.model.marginal.maps.step_maps import StepMap, cut_at_steps, join_masks, measure_step_maps, step_masks
+from kamino.model.marginal.marginal_schedule import (
+    BINS,
+    HISTOGRAMS,
+    Hints,
+    MarginalPlan,
+    MarginalSettings,
+    forced_pairs,
+    plan_marginal,
+    round_name,
+)
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
+from kamino.model.marginal.purse import Purse
+from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
+from kamino.privacy.schedule import PlannedRelease
+
+
+def fit_marginal(
+    measurer: Measurer,
+    attributes: Sequence[ModelAttribute],
+    *,
+    noise_multiplier: float,
+    sequence: Sequence[str] | None = None,
+    hints: Hints | None = None,
+    settings: MarginalSettings | None = None,
+) -> MarginalModel:
+    """Plan a fit and carry it out; see `plan_marginal` and `fit_planned`."""
+    plan = plan_marginal(
+        attributes, noise_multiplier=noise_multiplier, sequence=sequence, hints=hints, settings=settings
+    )
+    return fit_planned(measurer, plan)
+
+
+def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
+    """Fit the model with the releases of a plan.
+
+    Guarantees:
+        The result depends on private rows only through `measurer`.  [test_fit_depends_on_releases_only]
+        The releases cost the budget and no more.  [test_fit_spends_exactly_the_budget]
+        Every release is one of the plan's.  [test_the_ledger_is_what_was_planned]
+    """
+    attributes, settings = plan.attributes, plan.settings
+    place = positions(attributes)
+    purse = Purse(noise_multiplier=plan.noise_multiplier)
+    histograms = _measure_histograms(measurer, plan, purse)
+    num_rows = estimate_rows(histograms)
+    order = tuple(place[name] for name in plan.sequence) if plan.sequence is not None else None
+    functional = [(place[x], place[y]) for x, y in plan.hints.functional]
+    before = purse.spent
+    stepping = [(place[x], place[y]) for x, y in plan.stepping]
+    maps = measure_step_maps(attributes, histograms, stepping, measurer, purse, settings.step_share(len(stepping)))
+    taken = purse.spent - before
+    frame = _make_frame(plan, histograms, num_rows, order, maps)
+    functional = [pair for pair in functional if pair not in {(each.left, each.right) for each in maps}]
+    links = plan_links(
+        frame.sizes,
+        [a.size for a in attributes],
+        functional,
+        num_rows=num_rows,
+        noise_multiplier=plan.noise_multiplier,
+        most_share=settings.shares.links,
+        sequence=order,
+    )
+    frame = _without_wide(frame, links)
+    ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
+    before = purse.spent
+    alone = frozenset(a for link in links for a in (link.wide, *link.owners)) | {each.left for each in maps}
+    alone |= {place[name] for name in plan.hints.tied}
+    found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=alone)
+    taken += purse.spent - before
+    reserved = sum(link.share for link in links)
+    frame = _with_resolutions(found.frame, ones, settings)
+    first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
+    rounds = RoundPlan(
+        rounds=_rounds(plan, reserved + taken),
+        effort=settings.effort,
+        reserved=reserved,
+        forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in frame.allowed),
+        joined=tuple(link.owners for link in links),
+        determined=_known(frame, functional),
+    )
+    fit = fit_rounds(frame, first, measurer, purse, rounds)
+    tables = measure_links(frame, fit, links, histograms, measurer, purse)
+    return build_network(frame, fit, histograms, tables, purse)
+
+
+def _rounds(plan: MarginalPlan, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:
+    """Return the planned releases of each round, now that it is known what share others take off them."""
+    shares = plan.settings.shares
+    schedule = plan.schedule.taking(taken)
+    return tuple(schedule.part(round_name(i)) for i in range(len(shares.rounds)) if len(plan.attributes) > 1)
+
+
+def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) -> list[Histogram]:
+    """Measure all fine histograms."""
+
+    def one(attribute: ModelAttribute) -> Histogram:
+        planned = [each for each in plan.schedule.part(HISTOGRAMS) if each.attributes == (attribute.name,)]
+
+        def count(code_map: CodeMap, level: int) -> tuple[FloatArray, float]:
+            multiplier = purse.take(attribute.name, planned[min(level, 1)].share)
+            binning = {attribute.name: code_map}
+            counts = measurer.marginal((attribute.name,), binning, noise_multiplier=multiplier)
+            return np.asarray(counts, dtype=float), multiplier
+
+        return measure_histogram(attribute, count)
+
+    return [one(attribute) for attribute in plan.attributes]
+
+
+def _measure_bins(measurer: Measurer, frame: Frame, plan: MarginalPlan, purse: Purse) -> list[Measurement]:
+    """Count wide attributes once more, in the bins that their histograms suggest."""
+    planned = {each.attributes[0]: each.share for each in plan.schedule.part(BINS)}
+    return [
+        frame.measure(measurer, purse, (i,), planned[attribute.name])
+        for i, attribute in enumerate(frame.attributes)
+        if attribute.name in planned and frame.sizes[i] > 1
+    ]
+
+
+def _with_resolutions(frame: Frame, ones: Sequence[Measurement], settings: MarginalSettings) -> Frame:
+    """Choose how bins are joined where marginals are measured at lower resolutions."""
+    mass = {m.attributes[0]: m.counts for m in ones}
+    groups: dict[int, IntArray] = {}
+    nulls: dict[int, IntArray] = {}
+    for i, attribute in enumerate(frame.attributes):
+        null, size = frame.null_bin(i), frame.sizes[i]
+        if attribute.ordered and settings.groups:
+            held = np.ones(size) if i in frame.relatives else mass[i]
+            group = group_bins(held, null, settings.groups)
+            if group is not None:
+                groups[i] = group
+        if null is not None and size > 2:
+            nulls[i] = (np.arange(size) == null).astype(np.int64)
+    return replace(frame, groups=groups, nulls=nulls if settings.groups else {}, interactions=settings.interactions)
+
+
+def estimate_rows(histograms: Sequence[Histogram]) -> float:
+    """Estimate the number of rows from the totals of all histograms, by inverse variance; at least 1."""
+    variance = np.array([max(h.total_sigma**2, 1e-9) for h in histograms])
+    totals = np.array([h.total for h in histograms])
+    return max(float((totals / variance).sum() / (1 / variance).sum()), 1.0)
+
+
+def _make_frame(
+    plan: MarginalPlan,
+    histograms: Sequence[Histogram],
+    num_rows: float,
+    order: tuple[int, ...] | None,
+    maps: Sequence[StepMap],
+) -> Frame:
+    """Choose the bins."""
+    settings, attributes = plan.settings, plan.attributes
+    typical = plan.noise_multiplier * np.sqrt(30.0)
+    limits = BinLimits(
+        least_rows=max(settings.least_deviations * typical, settings.least_fraction * num_rows),
+        parts=settings.parts,
+        masses=settings.masses,
+    )
+    cells = tuple(choose_bins(a, h, limits) for a, h in zip(attributes, histograms, strict=True))
+    cells = cut_at_steps(attributes, cells, histograms, maps, limits)
+    cells, allowed = apply_masks(attributes, cells, plan.hints.allowed)
+    allowed = join_masks(allowed, step_masks(cells, maps))
+    return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, allowed=allowed)
+
+
+def _without_wide(frame: Frame, links: Sequence[Link]) -> Frame:
+    """Take linked attributes out of the model: one bin each."""
+    cells = list(frame.cells)
+    for link in links:
+        old = cells[link.wide]
+        one = CodeMap(size=old.map.size, bins=1, starts=old.map.starts, labels=np.zeros_like(old.map.labels))
+        cells[link.wide] = Cells(map=one, width=old.width, share=old.width / old.map.size)
+    wide = {link.wide for link in links}
+    allowed = {clique: mask for clique, mask in frame.allowed.items() if not wide & set(clique)}
+    return replace(frame, cells=tuple(cells), allowed=allowed)
+
+
+def _first_measurements(frame: Frame, histograms: Sequence[Histogram]) -> list[Measurement]:
+    """Read the histograms as measurements of the 1-way marginals in bins."""
+    found = []
+    for i, (histogram, cells) in enumerate(zip(histograms, frame.cells, strict=True)):
+        counts, sigma = bin_counts(histogram, cells)
+        found.append(Measurement(attributes=(i,), counts=counts, sigma=sigma))
+    return found
+
+
+def _known(frame: Frame, functional: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Return which attributes are functions of others that the model sees value by value."""
+    known: dict[int, int] = {}
+    for x, y in functional:
+        whole = frame.sizes[x] == frame.attributes[x].size and frame.sizes[y] > 1
+        if whole and x not in known and y not in known and y not in known.values():
+            known[y] = x
+    return known

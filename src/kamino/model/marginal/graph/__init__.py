@@ -1,0 +1,1 @@
+"""The graphical model: factors, junction tree, belief propagation, inference from noisy marginals."""

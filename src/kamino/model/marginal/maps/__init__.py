@@ -1,0 +1,1 @@
+"""Attributes that follow another closely: dependencies, step functions, conditional quantiles."""

@@ -1,0 +1,140 @@
+"""Wide attributes: a table of a wide attribute with the small ones it determines, too sparse for the model itself.
+
+A wide attribute W (a customer, an area code) that determines small attributes Y is drawn last, given Y. The noisy
+counts of (w, y) say how likely each w belongs to y; scaling them to the histogram of W and the model's marginal of Y
+(iterative proportional fitting) gives a joint table in which each w sits almost wholly with one y, and both margins
+are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kamino.model.marginal.columns.histogram import Histogram
+from kamino.model.marginal.frame import Frame
+from kamino.model.marginal.purse import Purse
+from kamino.model.protocol import Cells, CodeMap, FloatArray, Measurer
+
+#: An attribute with at least this many values may be linked instead of modelled.
+WIDE = 64
+#: A link pays if a value of W is expected to have CLEAR standard deviations of the link's noise; more than ENOUGH
+#: would be wasted on it.
+CLEAR, ENOUGH = 1.0, 5.0
+#: Evidence is raised to this power: an owner is meant to be one value, not a posterior.
+SHARPEN = 3.0
+MOST_LINK_CELLS, MOST_OWNER_CELLS = 4_000_000, 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A wide attribute, the small attributes it determines, and the share of the budget that measures them."""
+
+    wide: int
+    owners: tuple[int, ...]
+    share: float
+
+
+def can_link(wide: int, small: int) -> bool:
+    """Whether the sizes of two domains, of a dependency wide -> small, allow a link at all."""
+    return wide >= WIDE and small < wide
+
+
+def plan_links(
+    frame_sizes: Sequence[int],
+    sizes: Sequence[int],
+    functional: Sequence[tuple[int, int]],
+    *,
+    num_rows: float,
+    noise_multiplier: float,
+    most_share: float,
+    sequence: Sequence[int] | None,
+) -> list[Link]:
+    """Choose the links that are worth their budget, at most `most_share` of it; reads public facts only.
+
+    `functional` are pairs (X, Y) with X -> Y. With a sequence, X must come after Y.
+    """
+    place = {a: i for i, a in enumerate(sequence)} if sequence is not None else {}
+    owners: dict[int, list[int]] = {}
+    for wide, small in functional:
+        # A column can be drawn given another only after it.
+        late = sequence is None or place[wide] > place[small]
+        fits = sizes[wide] * frame_sizes[small] <= MOST_LINK_CELLS and frame_sizes[small] > 1
+        clear = num_rows / sizes[wide] >= CLEAR * noise_multiplier / math.sqrt(most_share)
+        if can_link(sizes[wide], sizes[small]) and late and fits and clear:
+            owners.setdefault(wide, []).append(small)
+    # A wide attribute leaves the model, so it cannot own another one.
+    kept = {w: tuple(sorted(o for o in found if o not in owners)) for w, found in owners.items()}
+    kept = {w: _joinable(found, frame_sizes) for w, found in kept.items() if found}
+    wanted = {w: len(o) * max((ENOUGH * noise_multiplier * sizes[w] / num_rows) ** 2, 1e-3) for w, o in kept.items()}
+    scale = min(1.0, most_share / sum(wanted.values())) if wanted else 1.0
+    return [Link(wide=w, owners=o, share=wanted[w] * scale) for w, o in kept.items()]
+
+
+def _joinable(owners: tuple[int, ...], sizes: Sequence[int]) -> tuple[int, ...]:
+    """Keep as many owners as one small clique of the model can hold, the largest first."""
+    kept: list[int] = []
+    cells = 1
+    for owner in sorted(owners, key=lambda o: -sizes[o]):
+        if cells * sizes[owner] <= MOST_OWNER_CELLS:
+            kept.append(owner)
+            cells *= sizes[owner]
+    return tuple(sorted(kept or owners[:1]))
+
+
+def drop_implied(link: Link, determined: Mapping[int, int]) -> Link:
+    """Leave out owners that are functions of other owners: they follow for free."""
+    kept = tuple(o for o in link.owners if determined.get(o) not in link.owners)
+    return replace(link, owners=kept or link.owners[:1])
+
+
+def wide_cells(histogram: Histogram) -> Cells:
+    """Return the cells of a linked attribute: every run of its histogram a bin of its own."""
+    runs = np.arange(len(histogram.starts), dtype=np.int64)
+    code_map = CodeMap(size=histogram.size, bins=len(runs), starts=histogram.starts, labels=runs)
+    return Cells(map=code_map, width=histogram.width, share=np.ones(len(runs)))
+
+
+def measure_link(
+    frame: Frame, link: Link, histogram: Histogram, joint: FloatArray, measurer: Measurer, purse: Purse
+) -> FloatArray:
+    """Measure a link and return P(w | owners): one row for each combination of owners' bins.
+
+    `joint` is the model's marginal of the owners, one axis each.
+    """
+    runs = np.arange(len(histogram.starts), dtype=np.int64)
+    cells = wide_cells(histogram)
+    name = frame.attributes[link.wide].name
+    evidence = np.zeros((len(runs), *joint.shape))
+    typical = max(float(histogram.counts.sum()) / len(runs), 1.0)
+    size = np.maximum(histogram.counts, 0.25 * typical)
+    for axis, owner in enumerate(link.owners):
+        other = frame.attributes[owner].name
+        multiplier = purse.take(f"{name} x {other}", link.share / len(link.owners))
+        maps = {name: cells.map, other: frame.cells[owner].map}
+        noisy = np.asarray(measurer.marginal((name, other), maps, noise_multiplier=multiplier), dtype=float)
+        table = noisy.reshape(len(runs), frame.sizes[owner])
+        # log of the ratio of N(y; count, sigma) to N(y; 0, sigma), the count of w being `size`
+        ratio = (table - size[:, None] / 2) * size[:, None] / max(multiplier, 0.5) ** 2
+        evidence += ratio.reshape((len(runs), *(-1 if i == axis else 1 for i in range(joint.ndim))))
+    flat = evidence.reshape(len(runs), -1) * SHARPEN
+    table = balance(flat, size / size.sum(), joint.ravel())
+    total = table.sum(axis=0)
+    lonely = total <= 0
+    columns = np.where(lonely, size[:, None] / size.sum(), table / np.where(lonely, 1.0, total))
+    return columns.T
+
+
+def balance(log_weight: FloatArray, rows: FloatArray, columns: FloatArray, iterations: int = 100) -> FloatArray:
+    """Scale exp(log_weight) by rows and columns until it has the given margins."""
+    weight = np.exp(np.clip(log_weight - log_weight.max(axis=1, keepdims=True), -60.0, 0.0))
+    right = np.ones(len(columns))
+    left = rows
+    for _ in range(iterations):
+        left = rows / np.maximum(weight @ right, math.ulp(0.0))
+        right = columns / np.maximum(weight.T @ left, 1e-300)
+    result: FloatArray = left[:, None] * weight * right
+    return result

@@ -1,0 +1,411 @@
+"""What a marginal fit will release, planned from public facts: the schedule that `fit_planned` follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.errors import ModelError
+from kamino.model.marginal.columns.binning import BinLimits, most_bins
+from kamino.model.marginal.columns.histogram import (
+    first_cells,
+    level_shares,
+    measured_phase,
+    most_finer_cells,
+    most_runs,
+)
+from kamino.model.marginal.columns.periods import PHASE_SHARE
+from kamino.model.marginal.frame import positions
+from kamino.model.marginal.graph.junction import Clique
+from kamino.model.marginal.maps.links import MOST_LINK_CELLS, can_link
+from kamino.model.marginal.maps.relations import INDEPENDENCE, RelationLimits, can_relate
+from kamino.model.marginal.maps.step_maps import MOST_STEPS, can_step
+from kamino.model.marginal.pairs.rounds import Effort, most_marginals
+from kamino.model.marginal.pairs.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
+from kamino.model.marginal.purse import BudgetShares, multiplier_of_share
+from kamino.model.protocol import IntArray, ModelAttribute
+from kamino.privacy.schedule import PlannedRelease, Rule, Schedule, divide_by_cells
+
+#: Says which combinations of codes (one array for each attribute) are allowed.
+Allowed = Callable[[Mapping[str, IntArray]], NDArray[np.bool_]]
+#: Histograms wider than this get no more budget than this: single counts drown in noise anyway.
+WIDE_CELLS = 64
+# The parts of the schedule.
+HISTOGRAMS, STEP_MAPS, BINS, RELATIONS, LINKS, REST = "histograms", "step maps", "bins", "relations", "links", "rest"
+#: Triples are scored in this round (the first is 0), when the strongest pairs are known.
+TRIPLES_ROUND = 2
+# The releases of an attribute's histogram beside the first.
+FINER, BY_PHASE = "finer histogram of heavy cells", "counts by weekday, time of day or last digits"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginalSettings:
+    """How the backend works; the defaults were measured on tables of 20 to 40 thousand rows.
+
+    A bin should hold `least_deviations` standard deviations of a pair's noise if 30 pairs share the budget, and
+    `least_fraction` of the rows; an ordered domain is cut into `parts` of equal width and `masses` of equal mass.
+    `bins_part` of the budget of a wide attribute's histogram counts its bins. Pairs are measured in bins or in
+    `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
+    never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
+    `step_maps` of the budget, at most, finds dependencies of ordered attributes as step functions (0: none).
+    """
+
+    shares: BudgetShares = field(default_factory=BudgetShares)
+    effort: Effort = field(default_factory=Effort)
+    least_deviations: float = 2.0
+    least_fraction: float = 0.0005
+    parts: int = 16
+    masses: int = 12
+    bins_part: float = 0.5
+    groups: int = 6
+    interactions: float = 0.8
+    triples: bool = True
+    relations: RelationLimits = field(default_factory=RelationLimits)
+    step_maps: float = 0.06
+
+    def step_share(self, dependencies: int) -> float:
+        """The share of the budget that finds the step function of one of so many dependencies."""
+        return self.step_maps / max(dependencies, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hints:
+    """What constraints say for free, by names of attributes.
+
+    functional: pairs (X, Y) of a hard functional dependency X -> Y. together: attributes to measure together.
+    allowed: combinations that unary constraints allow, for the attributes they speak of. tied: attributes whose rows
+    constraints compare, which are drawn jointly and so are not read relative to another.
+    """
+
+    functional: tuple[tuple[str, str], ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
+    tied: frozenset[str] = frozenset()
+    allowed: Mapping[tuple[str, ...], Allowed] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarginalPlan:
+    """What a fit does: attributes, order, noise and the schedule of its releases. Every field may be published.
+
+    `noise_multiplier` is that of the one release that would cost as much as all of them. Without a sequence the model
+    chooses one from what it has measured.
+    """
+
+    attributes: tuple[ModelAttribute, ...]
+    noise_multiplier: float
+    sequence: tuple[str, ...] | None
+    hints: Hints
+    settings: MarginalSettings
+    schedule: Schedule
+
+    @property
+    def stepping(self) -> tuple[tuple[str, str], ...]:
+        """The dependencies that are looked at as step functions."""
+        return stepping_pairs(self.attributes, self.hints, self.settings)
+
+
+def plan_marginal(
+    attributes: Sequence[ModelAttribute],
+    *,
+    noise_multiplier: float,
+    sequence: Sequence[str] | None = None,
+    hints: Hints | None = None,
+    settings: MarginalSettings | None = None,
+) -> MarginalPlan:
+    """Plan a fit whose releases together cost what one release with `noise_multiplier` costs.
+
+    Without a sequence one that suits the model is chosen. A multiplier of 0 fits the exact counts, without privacy.
+
+    Raises:
+        ModelError: names that are unknown, missing or there twice, or a multiplier that is none.
+    """
+    hints, settings = hints or Hints(), settings or MarginalSettings()
+    _check(attributes, noise_multiplier, sequence, hints)
+    draft = _Draft(attributes=tuple(attributes), noise_multiplier=noise_multiplier, hints=hints, settings=settings)
+    return MarginalPlan(
+        attributes=draft.attributes,
+        noise_multiplier=noise_multiplier,
+        sequence=tuple(sequence) if sequence is not None else None,
+        hints=hints,
+        settings=settings,
+        schedule=draft.schedule(),
+    )
+
+
+def stepping_pairs(
+    attributes: Sequence[ModelAttribute], hints: Hints, settings: MarginalSettings
+) -> tuple[tuple[str, str], ...]:
+    """Return the dependencies X -> Y that may be step functions of X."""
+    named = {a.name: a for a in attributes}
+    return tuple((x, y) for x, y in hints.functional if settings.step_maps and can_step(named[x], named[y]))
+
+
+def forced_pairs(hints: Hints, place: Mapping[str, int]) -> tuple[Clique, ...]:
+    """Return the pairs that hints ask to measure, as sorted positions."""
+    groups = (*hints.functional, *hints.together)
+    found = {pair for group in groups for pair in combinations(sorted({place[n] for n in group}), 2)}
+    return tuple(sorted(found))
+
+
+def round_name(index: int) -> str:
+    """The part of the schedule that round `index` follows; the first is 0."""
+    return f"round {index + 1}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Draft:
+    """The public facts that the parts of a schedule follow from."""
+
+    attributes: tuple[ModelAttribute, ...]
+    noise_multiplier: float
+    hints: Hints
+    settings: MarginalSettings
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def bins(self) -> dict[str, int]:
+        """The most bins of each attribute."""
+        limits = BinLimits(least_rows=0.0, parts=self.settings.parts, masses=self.settings.masses)
+        found = {attribute.name: most_bins(attribute, limits) for attribute in self.attributes}
+        for x, _ in stepping_pairs(self.attributes, self.hints, self.settings):
+            found[x] += MOST_STEPS
+        return found
+
+    @property
+    def linked(self) -> tuple[tuple[str, str], ...]:
+        """The dependencies from a wide attribute to a small one."""
+        sizes = {a.name: a.size for a in self.attributes}
+        return tuple((x, y) for x, y in self.hints.functional if can_link(sizes[x], sizes[y]))
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether the rounds may have to pay for links or relations."""
+        return bool(self.linked) or any(True for part in (self.step_maps(), self.relations()) for _ in part)
+
+    def schedule(self) -> Schedule:
+        """All parts, in the order in which a fit comes to them."""
+        early = (self.histograms(), self.step_maps(), self.bin_counts(), self.relations())
+        parts = (*early, self.rounds(), self.rest(), self.links())
+        return Schedule(releases=tuple(release for part in parts for release in part))
+
+    def noise(self, share: float) -> float:
+        return multiplier_of_share(self.noise_multiplier, share)
+
+    def histograms(self) -> Iterator[PlannedRelease]:
+        """The 1-way histograms: one release for each attribute, and finer ones where the domain is wide."""
+        parts = divide_by_cells([min(a.size, WIDE_CELLS) for a in self.attributes])
+        for attribute, part in zip(self.attributes, parts, strict=True):
+            share = self.settings.shares.histograms * float(part) * (1 - self._bins_part(attribute))
+            shares = [share * fraction for fraction in level_shares(attribute)]
+            yield self._histogram(attribute, shares[0], most_cells=len(first_cells(attribute)))
+            if len(shares) > 1:
+                finer = most_finer_cells(attribute)
+                yield self._histogram(attribute, shares[1], most_cells=finer, most=len(shares) - 1, what=FINER)
+            phase = measured_phase(attribute)
+            if phase is not None:
+                each = share * PHASE_SHARE / len(phase.factors)
+                most = len(phase.factors)
+                yield self._histogram(attribute, each, most_cells=max(phase.factors), most=most, what=BY_PHASE)
+
+    def bin_counts(self) -> Iterator[PlannedRelease]:
+        """Wide attributes once more, in their bins."""
+        parts = divide_by_cells([min(a.size, WIDE_CELLS) for a in self.attributes])
+        for attribute, part in zip(self.attributes, parts, strict=True):
+            share = self.settings.shares.histograms * float(part) * self._bins_part(attribute)
+            if share:
+                bins = self._histogram(attribute, share, most_cells=self.bins[attribute.name])
+                yield replace(bins, part=BINS, what="histogram in bins of its quantiles")
+
+    def _bins_part(self, attribute: ModelAttribute) -> float:
+        """The part of an attribute's budget that counts its bins: none where single codes are as few."""
+        most = self.settings.parts + self.settings.masses
+        return self.settings.bins_part if attribute.ordered and attribute.size > most else 0.0
+
+    def step_maps(self) -> Iterator[PlannedRelease]:
+        """Dependencies of ordered attributes with the groups they determine."""
+        pairs = stepping_pairs(self.attributes, self.hints, self.settings)
+        if not pairs:
+            return
+        named = {a.name: a for a in self.attributes}
+        share = self.settings.step_share(len(pairs))
+        yield PlannedRelease(
+            part=STEP_MAPS,
+            kind="counts",
+            what="2-way marginals of dependencies that may be step functions, taken off the rounds",
+            attributes=tuple(dict.fromkeys(name for pair in pairs for name in pair)),
+            choose=2,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(share),
+            most_cells=max(most_runs(named[x]) * named[y].size for x, y in pairs),
+            most=len(pairs),
+            share=share * len(pairs),
+            whole=self.noise_multiplier,
+        )
+
+    def relations(self) -> Iterator[PlannedRelease]:
+        """Close relations of ordered attributes, if their distances from independence show any."""
+        limits = self.settings.relations
+        names = tuple(a.name for a in self.attributes if can_relate(a) and a.name not in self.hints.tied)
+        if len(names) < 2 or limits.most_share == 0:
+            return
+        yield PlannedRelease(
+            part=RELATIONS,
+            kind="vector",
+            what="distances of pairs of ordered attributes from independence",
+            says=INDEPENDENCE,
+            attributes=names,
+            choose=len(names),
+            or_fewer=True,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(limits.scores),
+            most_cells=math.comb(len(names), 2),
+            share=limits.scores,
+            whole=self.noise_multiplier,
+        )
+        yield PlannedRelease(
+            part=RELATIONS,
+            kind="counts",
+            what="2-way marginals of close relations in fine bins, taken off the rounds",
+            attributes=names,
+            choose=2,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(limits.each / 2),
+            most_cells=self._fine_cells() ** 2,
+            most=2 * (len(names) - 1),
+            share=limits.most_share,
+            whole=self.noise_multiplier,
+        )
+
+    def _fine_cells(self) -> int:
+        """The most fine bins of an attribute in a relation, which are cut where its bins are."""
+        fine = self.settings.relations.fine
+        return fine // 2 + 3 * fine + max(self.bins.values())
+
+    def _histogram(
+        self, attribute: ModelAttribute, share: float, *, most_cells: int, most: int = 1, what: str = "histogram"
+    ) -> PlannedRelease:
+        return PlannedRelease(
+            part=HISTOGRAMS,
+            kind="counts",
+            what=what,
+            attributes=(attribute.name,),
+            noise_multiplier=self.noise(share),
+            most_cells=most_cells,
+            most=most,
+            share=share,
+            whole=self.noise_multiplier,
+        )
+
+    def rounds(self) -> Iterator[PlannedRelease]:
+        """The adaptive part: distances of all pairs to the model, and the pairs that are worth measuring."""
+        if len(self.attributes) < 2:
+            return
+        shares, effort = self.settings.shares, self.settings.effort
+        widest = math.prod(sorted(self.bins.values())[-2:])
+        place = positions(self.attributes)
+        triples = shares.triples if self.settings.triples and len(self.attributes) > 2 else 0.0
+        least = TRIPLE_CELLS if triples else 1
+        for i, (scores, marginals) in enumerate(zip(shares.scores, shares.rounds, strict=True)):
+            last = i == len(shares.rounds) - 1
+            most = most_marginals(i, len(self.attributes))
+            yield PlannedRelease(
+                part=round_name(i),
+                kind="vector",
+                what="distances of all pairs to the model",
+                says="the model",
+                attributes=self.names,
+                choose=len(self.names),
+                or_fewer=True,
+                noise_multiplier=self.noise(scores),
+                most_cells=most_pair_scores(len(self.names)),
+                share=scores,
+                whole=self.noise_multiplier,
+                gives_way=self.gives_way,
+            )
+            if i == TRIPLES_ROUND and triples:
+                yield PlannedRelease(
+                    part=round_name(i),
+                    kind="vector",
+                    what="distances of triples to the model",
+                    attributes=self.names,
+                    choose=len(self.names),
+                    or_fewer=True,
+                    noise_multiplier=self.noise(triples),
+                    most_cells=most_triple_scores(len(self.names)),
+                    share=triples,
+                    whole=self.noise_multiplier,
+                    gives_way=self.gives_way,
+                )
+            yield PlannedRelease(
+                part=round_name(i),
+                kind="counts",
+                what="marginals, chosen by their distances",
+                attributes=self.names,
+                choose=3 if i == TRIPLES_ROUND and triples else 2,
+                or_fewer=True,
+                fewest=2,
+                rule=Rule.REST if last else Rule.TOGETHER,
+                noise_multiplier=self.noise(1.0 if last else marginals),
+                most_cells=max(least, min(widest, effort.limit(self.noise_multiplier, i, len(shares.rounds)))),
+                most=most if i else max(most, len(forced_pairs(self.hints, place))),
+                share=marginals,
+                whole=self.noise_multiplier,
+                gives_way=self.gives_way,
+            )
+
+    def rest(self) -> Iterator[PlannedRelease]:
+        """What no round found worth a pair goes to the 1-way marginals."""
+        yield PlannedRelease(
+            part=REST,
+            kind="counts",
+            what="1-way marginals, if no pair is worth the rest",
+            attributes=self.names,
+            choose=1,
+            rule=Rule.REST,
+            noise_multiplier=self.noise(1.0),
+            most_cells=max(self.bins.values()),
+            most=len(self.names),
+            whole=self.noise_multiplier,
+        )
+
+    def links(self) -> Iterator[PlannedRelease]:
+        """Wide attributes with the small ones they determine, if worth it once their counts are known."""
+        sizes, pairs = {a.name: a.size for a in self.attributes}, self.linked
+        if not pairs:
+            return
+        yield PlannedRelease(
+            part=LINKS,
+            kind="counts",
+            what="2-way marginals of wide attributes, taken off the rounds, if worth it",
+            attributes=tuple(dict.fromkeys(name for pair in pairs for name in pair)),
+            choose=2,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(self.settings.shares.links),
+            most_cells=min(MOST_LINK_CELLS, max(sizes[x] * self.bins[y] for x, y in pairs)),
+            most=len(pairs),
+            share=self.settings.shares.links,
+            whole=self.noise_multiplier,
+        )
+
+
+def _check(
+    attributes: Sequence[ModelAttribute], noise_multiplier: float, sequence: Sequence[str] | None, hints: Hints
+) -> None:
+    place = positions(attributes)
+    if not attributes or len(place) != len(attributes):
+        raise ModelError("a model needs at least one attribute, and no name twice.")
+    if not 0 <= noise_multiplier < np.inf:
+        raise ModelError(f"the noise multiplier is {noise_multiplier}; it must be finite and not negative.")
+    if sequence is not None and sorted(sequence) != sorted(place):
+        raise ModelError("the sequence must name every attribute once.")
+    named = {n for group in (*hints.functional, *hints.together, *hints.allowed) for n in group}
+    if not named <= set(place):
+        raise ModelError(f"a hint names unknown attributes: {', '.join(sorted(named - set(place)))}.")

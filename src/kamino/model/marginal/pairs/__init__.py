@@ -1,0 +1,1 @@
+"""Pairs and triples: which are scored, chosen and measured, round by round."""

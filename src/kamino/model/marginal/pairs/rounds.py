@@ -1,0 +1,190 @@
+"""The adaptive part of a fit: score pairs and triples against the model, measure the best, infer, and again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from kamino.model.marginal.columns.resolution import Resolution
+from kamino.model.marginal.frame import Frame
+from kamino.model.marginal.graph.inference import Fit, Measurement, infer
+from kamino.model.marginal.graph.junction import Clique, build_tree
+from kamino.model.marginal.graph.propagation import pair_marginals
+from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
+from kamino.model.marginal.pairs.selection import Limits, Scored, select
+from kamino.model.marginal.purse import Purse
+from kamino.model.protocol import FloatArray, Measurer
+from kamino.privacy.schedule import PlannedRelease, Rule, divide_by_cells
+
+#: Marginals chosen in a round, at most, for each attribute of the table; the last entry holds for later rounds.
+MARGINALS_PER_ATTRIBUTE = (1.0, 1.4, 2.0, 6.0)
+#: An attribute counts as determined by another if the best guess is right for this share of rows ...
+DETERMINED = 0.93
+#: ... and guessing without the other is right for less than this.
+GUESSED = 0.90
+
+
+def most_marginals(index: int, num_attributes: int) -> int:
+    """Return how many marginals round `index` chooses at most, besides those that it is told to measure."""
+    per_attribute = MARGINALS_PER_ATTRIBUTE[min(index, len(MARGINALS_PER_ATTRIBUTE) - 1)]
+    return math.ceil(per_attribute * num_attributes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How large the model may grow, how hard inference works, and how strongly it leans to the even distribution.
+
+    Without noise every pair is worth modelling: the limit of the size is `exact_cells` then, and there is no polish,
+    which would only take noise out.
+    """
+
+    most_cells: int = 300_000
+    exact_cells: int = 2_000_000
+    iterations: int = 100
+    final_iterations: int = 300
+    tau: float = 150.0
+
+    def limit(self, noise: float, index: int, rounds: int) -> int:
+        """The most cells of the model after round `index`."""
+        return (self.most_cells if noise > 0 else self.exact_cells) * (index + 1) // rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundPlan:
+    """What the rounds are to do.
+
+    `rounds` are the planned releases of each: distances (of pairs; in one round, of triples too), then marginals.
+    `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
+    `joined` attributes that must share a clique, `determined` what is known to be a function of what.
+    """
+
+    rounds: tuple[tuple[PlannedRelease, ...], ...]
+    effort: Effort
+    reserved: float = 0.0
+    forced: tuple[Clique, ...] = ()
+    joined: tuple[Clique, ...] = ()
+    determined: Mapping[int, int] = field(default_factory=dict)
+
+
+def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, purse: Purse, plan: RoundPlan) -> Fit:
+    """Measure in rounds until the budget, but for what is reserved, is used; return the fitted model."""
+    measured = list(first)
+    cliques: list[Clique] = [(i,) for i in range(len(frame.sizes))]
+    cliques += [*frame.allowed, *plan.joined, *(m.attributes for m in first if len(m.attributes) > 1)]
+    fit = _infer(frame, cliques, measured, None, plan.effort, plan.effort.iterations)
+    pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
+    for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
+        answers = pair_answers(fit, frame.num_rows)
+        asked: dict[Clique, FloatArray] = {pair: answers[pair] for pair in pairs}
+        scored = score_pairs(frame, measurer, purse, asked, scores[0].share, forced=plan.forced)
+        if len(scores) > 1:
+            scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)
+        known = {**find_determined(answers, cliques, frame.num_rows), **plan.determined}
+        useful = [s for s in scored if not _is_implied(s.attributes, known)]
+        last = marginals.rule is Rule.REST
+        share = purse.left - plan.reserved if last else marginals.share
+        chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
+        parts = divide_by_cells([s.answer.size for s in chosen])
+        for s, part in zip(chosen, parts, strict=True):
+            measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
+            if s.attributes not in cliques:
+                cliques.append(s.attributes)
+        polish = last and purse.noise_multiplier > 0
+        steps = plan.effort.final_iterations if polish else plan.effort.iterations
+        fit = _infer(frame, cliques, measured, fit, plan.effort, steps)
+    return _spend_rest(frame, measurer, purse, plan, cliques, measured, fit)
+
+
+def _choose(
+    frame: Frame, scored: Sequence[Scored], cliques: Sequence[Clique], sigma: float, index: int, plan: RoundPlan
+) -> list[Scored]:
+    """Choose what round `index` measures."""
+    return select(
+        scored,
+        sizes=frame.sizes,
+        cliques=cliques,
+        sequence=frame.sequence,
+        sigma=sigma,
+        limits=Limits(
+            marginals=most_marginals(index, len(frame.sizes)),
+            cells=plan.effort.limit(sigma, index, len(plan.rounds)),
+            forest=index == 0,
+        ),
+        forced=_forced(scored, plan.forced) if index == 0 else (),
+        after=frame.after,
+    )
+
+
+def _forced(scored: Sequence[Scored], forced: Sequence[Clique]) -> list[Scored]:
+    return [s for s in scored if s.attributes in forced and s.resolution is Resolution.BINS]
+
+
+def _spend_rest(
+    frame: Frame,
+    measurer: Measurer,
+    purse: Purse,
+    plan: RoundPlan,
+    cliques: Sequence[Clique],
+    measured: list[Measurement],
+    fit: Fit,
+) -> Fit:
+    """Use what no round found worth a pair on the 1-way marginals."""
+    rest = purse.left - plan.reserved
+    if rest < 1e-6:
+        return fit
+    for a, part in enumerate(divide_by_cells(frame.sizes)):
+        measured.append(frame.measure(measurer, purse, (a,), rest * float(part)))
+    return _infer(frame, cliques, measured, fit, plan.effort, plan.effort.final_iterations)
+
+
+def _infer(
+    frame: Frame,
+    cliques: Iterable[Clique],
+    measured: Sequence[Measurement],
+    before: Fit | None,
+    effort: Effort,
+    iterations: int,
+) -> Fit:
+    return infer(
+        build_tree(frame.sizes, cliques, frame.sequence, frame.after),
+        measured,
+        num_rows=frame.num_rows,
+        tau=effort.tau,
+        zeros=frame.allowed,
+        start=before.multipliers if before else None,
+        iterations=iterations,
+    )
+
+
+def pair_answers(fit: Fit, num_rows: float) -> dict[Clique, FloatArray]:
+    """Return the model's expected counts of every pair of attributes."""
+    answers: dict[Clique, FloatArray] = {}
+    for a in range(len(fit.tree.sizes)):
+        for b, table in pair_marginals(fit.tree, fit.beliefs, a).items():
+            if a < b:
+                answers[a, b] = table * num_rows
+    return answers
+
+
+def find_determined(answers: Mapping[Clique, FloatArray], cliques: Sequence[Clique], num_rows: float) -> dict[int, int]:
+    """Return attributes that one measured pair shows to be, nearly, a function of another: {attribute: of which}."""
+    found: dict[int, int] = {}
+    for pair in cliques:
+        if len(pair) != 2:
+            continue
+        table = answers[pair] / num_rows
+        for source, target, rows in ((*pair, table), (pair[1], pair[0], table.T)):
+            sure = rows.max(axis=1).sum() >= DETERMINED and rows.sum(axis=0).max() < GUESSED
+            if sure and source not in found and target not in found and target not in found.values():
+                found[target] = source
+    return found
+
+
+def _is_implied(pair: Clique, determined: Mapping[int, int]) -> bool:
+    """Say whether a marginal follows from what determines one of its attributes."""
+    if len(pair) > 2:
+        return any(a in determined for a in pair)
+    a, b = pair
+    return (a in determined and determined[a] != b) or (b in determined and determined[b] != a)

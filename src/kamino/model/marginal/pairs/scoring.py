@@ -1,0 +1,180 @@
+"""How far the model is from the table, pair by pair and triple by triple: noisy distances, and what they are worth.
+
+All pairs are scored in every round. Triples are scored once, when the pairs are known: what counts of a triple is the
+distance that its pairs do not explain (the parity of three columns, say, shows in no pair).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from kamino.model.marginal.columns.resolution import Resolution
+from kamino.model.marginal.even_draws import draw_bins
+from kamino.model.marginal.frame import Frame
+from kamino.model.marginal.graph.factor import project, sum_groups
+from kamino.model.marginal.graph.inference import Fit
+from kamino.model.marginal.graph.junction import Clique
+from kamino.model.marginal.pairs.selection import Scored
+from kamino.model.marginal.purse import Purse
+from kamino.model.protocol import FloatArray, IntArray, Measurer
+
+#: Pairs are scored both in bins and in groups if the noise of the distances is then below this part of the rows.
+CLEAR_SCORES = 0.03
+#: Triples with more cells than this, in groups of bins, are not scored; nor are more than so many triples.
+TRIPLE_CELLS, MOST_TRIPLES = 256, 1000
+#: Rows drawn from the model to find what it expects of triples: their noise is far below that of the distances.
+MODEL_ROWS = 100_000
+#: Points of the prior of distances.
+PRIOR_POINTS = 200
+
+
+@dataclass(frozen=True)
+class _Asked:
+    clique: Clique
+    resolution: Resolution
+
+
+def most_pair_scores(num_attributes: int) -> int:
+    """Return how many distances of pairs one release has at most."""
+    return len(Resolution) * math.comb(num_attributes, 2)
+
+
+def most_triple_scores(num_attributes: int) -> int:
+    """Return how many distances of triples one release has at most."""
+    return min(MOST_TRIPLES, math.comb(num_attributes, 3))
+
+
+def score_pairs(
+    frame: Frame,
+    measurer: Measurer,
+    purse: Purse,
+    answers: Mapping[Clique, FloatArray],
+    share: float,
+    forced: Sequence[Clique] = (),
+) -> list[Scored]:
+    """Release the distances of all pairs to the model's `answers` at once; `forced` pairs always in bins."""
+    multiplier = purse.take("scores", share)
+    both = _both_resolutions(frame, sorted(answers))
+    if multiplier * math.sqrt(len(both)) <= CLEAR_SCORES * frame.num_rows:
+        asked = both
+    else:
+        asked = [a for a in both if _is_coarsest(frame, a) or (a.clique in forced and a.resolution is Resolution.BINS)]
+    return _score(frame, measurer, asked, [answers[a.clique].ravel() for a in asked], multiplier)
+
+
+def _both_resolutions(frame: Frame, pairs: Sequence[Clique]) -> list[_Asked]:
+    asked = [_Asked(pair, Resolution.BINS) for pair in pairs]
+    asked += [_Asked(pair, Resolution.GROUPS) for pair in pairs if any(a in frame.groups for a in pair)]
+    return asked + [_Asked(pair, Resolution.NULLS) for pair in pairs if all(a in frame.nulls for a in pair)]
+
+
+def _is_coarsest(frame: Frame, asked: _Asked) -> bool:
+    return asked.resolution is not Resolution.BINS or not any(a in frame.groups for a in asked.clique)
+
+
+def score_triples(
+    frame: Frame, measurer: Measurer, purse: Purse, fit: Fit, pairs: Sequence[Scored], share: float
+) -> list[Scored]:
+    """Release the distances of small triples to the model; their errors are what the errors of their pairs leave."""
+    inner = [i for i, size in enumerate(frame.sizes) if size > 1]
+    size = {a: frame.grouped((a,), Resolution.GROUPS)[1][0] for a in inner}
+    cells = {t: size[t[0]] * size[t[1]] * size[t[2]] for t in combinations(inner, 3)}
+    triples = sorted((t for t in cells if cells[t] <= TRIPLE_CELLS), key=lambda t: (cells[t], t))[:MOST_TRIPLES]
+    if not triples:
+        return []
+    rows = draw_model_rows(fit)
+    # One at a time: in bins, before they are grouped, a thousand tables would fill the memory.
+    expected = (_expected(frame, rows, t) for t in triples)
+    asked = [_Asked(t, Resolution.GROUPS) for t in triples]
+    scored = _score(frame, measurer, asked, expected, purse.take("scores of triples", share))
+    known: dict[Clique, float] = {}
+    for pair in pairs:
+        known[pair.attributes] = max(known.get(pair.attributes, 0.0), pair.error)
+    return [
+        Scored(
+            attributes=s.attributes,
+            error=s.error - sum(known.get(p, 0.0) for p in combinations(s.attributes, 2)),
+            answer=s.answer,
+            resolution=s.resolution,
+        )
+        for s in scored
+    ]
+
+
+def _score(
+    frame: Frame, measurer: Measurer, asked: Sequence[_Asked], answers: Iterable[FloatArray], multiplier: float
+) -> list[Scored]:
+    """Release the distances of marginals at once, and shrink them to what such noise lets one believe."""
+    grouped = []
+    for each, answer in zip(asked, answers, strict=True):
+        group, shape = frame.grouped(each.clique, each.resolution)
+        cells = math.prod(shape)
+        grouped.append(answer if group is None else sum_groups(group, answer, cells))
+    noisy = measurer.scores(
+        [frame.candidate(a.clique, a.resolution) for a in asked], grouped, noise_multiplier=multiplier
+    )
+    errors = shrink_scores(np.asarray(noisy, dtype=float), multiplier * math.sqrt(len(asked)))
+    return [
+        Scored(
+            attributes=each.clique,
+            error=float(error),
+            answer=answer,
+            resolution=each.resolution,
+            noise_factor=frame.noise_factor(each.clique, each.resolution),
+        )
+        for each, error, answer in zip(asked, errors, grouped, strict=True)
+    ]
+
+
+def shrink_scores(noisy: FloatArray, sigma: float, iterations: int = 100) -> FloatArray:
+    """Return the posterior mean of each distance under the prior that best explains all of them together.
+
+    The largest of many noisy distances are large by luck; this takes the luck out.
+    """
+    if sigma <= 0 or len(noisy) < 8:
+        return np.maximum(noisy, 0.0)
+    grid = np.linspace(0.0, max(float(noisy.max()), sigma), PRIOR_POINTS)
+    like = np.exp(-0.5 * ((noisy[:, None] - grid[None, :]) / sigma) ** 2)
+    prior = np.full(len(grid), 1.0 / len(grid))
+    for _ in range(iterations):
+        prior = prior * (like.T @ (1.0 / np.maximum(like @ prior, 1e-300))) / len(noisy)
+    weight = like * prior
+    result: FloatArray = (weight @ grid) / np.maximum(weight.sum(axis=1), 1e-300)
+    return result
+
+
+def draw_model_rows(fit: Fit, num_rows: int = MODEL_ROWS) -> IntArray:
+    """Draw rows of the fitted model in bins, one line for each attribute; always the same for the same model."""
+    rng = np.random.default_rng(0)
+    tree = fit.tree
+    rows = np.zeros((len(tree.sizes), num_rows), dtype=np.int64)
+    for a in tree.sequence:
+        clique = tuple(sorted((*tree.parents[a], a)))
+        home = tree.home(clique)
+        assert home is not None
+        joint = np.moveaxis(project(fit.beliefs[home], tree.cliques[home], clique), clique.index(a), -1)
+        parents = [p for p in clique if p != a]
+        flat = np.zeros(num_rows, dtype=np.int64)
+        for p in parents:
+            flat = flat * tree.sizes[p] + rows[p]
+        used, context = np.unique(flat, return_inverse=True)
+        table = joint.reshape(-1, tree.sizes[a])[used]
+        total = table.sum(axis=1, keepdims=True)
+        table = np.where(total > 0, table / np.where(total > 0, total, 1.0), 1.0 / tree.sizes[a])
+        rows[a] = draw_bins(context.astype(np.int64), table, rng)
+    return rows
+
+
+def _expected(frame: Frame, rows: IntArray, clique: Clique) -> FloatArray:
+    """Return the model's counts of a marginal, from rows drawn from it."""
+    index = np.zeros(rows.shape[1], dtype=np.int64)
+    for a in clique:
+        index = index * frame.sizes[a] + rows[a]
+    cells = math.prod(frame.sizes[a] for a in clique)
+    result: FloatArray = np.bincount(index, minlength=cells) * (frame.num_rows / rows.shape[1])
+    return result

@@ -1,0 +1,133 @@
+"""What a synthetic table may be accompanied by: how private it is, and which constraints it keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+import kamino
+from kamino.constraints import DenialConstraint, count_violations, print_constraint
+from kamino.constraints.counting.ranks import RankedTable
+from kamino.engine.typing import SPELLINGS
+from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.output.conditions import Given, allowed_values
+from kamino.pipeline.output.notes import found_notes, promise_notes, trusted_notes
+from kamino.sampling import Sampling
+from kamino.sampling.soft.soft_notes import soft_notes
+from kamino.sampling.soft.sweeps import SweepLog
+from kamino.schema import Source
+
+
+def count_promised(fitted: Fitted, table: pa.Table) -> dict[DenialConstraint, int]:
+    """How often a synthetic table breaks each constraint that is promised for it. The one count of a run.
+
+    Guarantees:
+        Writing a table counts each constraint once.  [test_violations_are_counted_once]
+    """
+    ranked = RankedTable(table)
+    return {constraint: count_violations(ranked, constraint) for constraint in fitted.promised}
+
+
+def certificate_of(
+    fitted: Fitted,
+    *,
+    rows: int,
+    violations: Mapping[DenialConstraint, int],
+    sha256: str | None = None,
+    sweeps: SweepLog | None = None,
+    given: Given | None = None,
+) -> dict[str, Any]:
+    """The facts of a run and of the table it made. Public: made from the ledger, the schema and the synthetic table.
+
+    `rows` and `violations` are those of the table, which is counted by `count_promised` and not again here.
+    `sweeps` is what `Synthesizer.sample` told while it drew the table, `given` the condition it was asked to meet.
+
+    Guarantees:
+        A run with a seed or without noise is marked so.  [test_certificate_marks_what_must_not_be_released]
+    """
+    ledger = fitted.ledger
+    sources = fitted.schema.sources
+    document: dict[str, Any] = {
+        "kamino": kamino.__version__,
+        "mark": ledger["mark"] or "for release",
+        "privacy": {
+            "epsilon": ledger["epsilon"],
+            "delta": ledger["delta"],
+            "neighbours": ledger["neighbours"],
+            "unit": ledger["unit"]["text"],
+            "spent_epsilon": ledger["spent_epsilon"],
+            "releases": len(ledger["entries"]),
+        },
+        "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
+        "finding_domains": finding_cost(ledger),
+        "rows": rows,
+        "method": {name: getattr(fitted.settings, name).value for name in _METHOD},
+        "constraints": _constraints(fitted, rows, violations, sweeps or SweepLog()),
+        "notes": list(_notes(fitted, rows)),
+    }
+    if given:
+        document["given"] = {name: [_plain(each) for each in allowed_values(value)] for name, value in given.items()}
+    if sha256 is not None:
+        document["sha256"] = sha256
+    return document
+
+
+def _constraints(
+    fitted: Fitted, rows: int, violations: Mapping[DenialConstraint, int], sweeps: SweepLog
+) -> list[dict[str, Any]]:
+    """Each constraint with its violations; a soft one also with its rate, what was measured, and its weight."""
+    found = {each.constraint: each for each in fitted.soft.items}
+    documents = []
+    for constraint in fitted.promised:
+        count = violations[constraint]
+        document = {"text": print_constraint(constraint), "hard": constraint.is_hard, "violations": count}
+        if not constraint.is_hard:
+            most = rows if constraint.is_unary else math.comb(rows, 2)
+            document["rate"] = count / most if most else 0.0
+            document["sweeps"] = [r.rates[constraint] for r in sweeps.records if constraint in r.rates]
+        if constraint in found:
+            each = found[constraint]
+            document |= {"measured": each.measured, "deviation": each.deviation, "weight": each.weight}
+        documents.append(document)
+    return documents
+
+
+def _plain(value: object) -> object:
+    """A value of a domain as JSON has it; dates and the like as text."""
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _notes(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
+    """What the reader would not expect of a table of `num_rows` rows; all of it from what is public."""
+    codec = fitted.codec
+    domains = (*found_notes(fitted.schema), *trusted_notes(fitted.schema, fitted.num_rows))
+    if not fitted.settings.sampling.keeps_hard_constraints:
+        return domains
+    return (*domains, *promise_notes(codec, fitted.constraints, num_rows), *_soft_notes(fitted))
+
+
+def _soft_notes(fitted: Fitted) -> tuple[str, ...]:
+    """What is not promised of soft constraints; row by row all of them are weighed."""
+    if fitted.settings.sampling is not Sampling.CONSTRAINT_AWARE or not fitted.soft.items:
+        return ()
+    return soft_notes(fitted.plan, fitted.codec)
+
+
+def finding_cost(ledger: dict[str, Any]) -> dict[str, float]:
+    """What finding types and domains took: its share of the budget, and of delta."""
+    found = [entry for entry in ledger["entries"] if entry["kind"] in _FINDING or entry["what"] == SPELLINGS]
+    spent, total = _mu_squared(found), _mu_squared(ledger["entries"])
+    delta = sum(event["delta"] for entry in found for event in entry["events"] if event["type"] == "DeltaEvent")
+    return {"share": spent / total if total else 0.0, "delta": delta}
+
+
+def _mu_squared(entries: list[dict[str, Any]]) -> float:
+    gaussian = [event for entry in entries for event in entry["events"] if event["type"] == "GaussianEvent"]
+    return float(sum(e["count"] / e["noise_multiplier"] ** 2 for e in gaussian if e["noise_multiplier"]))
+
+
+_FINDING = ("categories", "bounds", "aside")
+_METHOD = ("backend", "sequence", "sampling", "weights")

@@ -1,0 +1,116 @@
+"""From a fitted model to a table: rows drawn, conditions met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kamino.arrays import IntArray
+from kamino.constraints import DenialConstraint
+from kamino.errors import InputError, SamplingError
+from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.output.conditions import Allowed, Given, allowed_codes, condition_text
+from kamino.pipeline.stages import Progress, Stage, silent
+from kamino.sampling import DrawOptions, OnSweep, Sampling, SamplingPlan, build_plan, draw_table
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.conditioned import checks_of, draw_given
+from kamino.sampling.repair.repairing import repair
+from kamino.schema import CodedTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """How a table is drawn from a fitted model; by default as the fit was asked to.
+
+    `progress` is told how many attributes are drawn; `on_sweep` how the rates of soft constraints move. Without `check`
+    violations are not counted while drawing: whoever draws counts them, and mends. A condition is always checked.
+    """
+
+    mode: Sampling | None = None
+    sweeps: int | None = None
+    progress: Progress = silent
+    on_sweep: OnSweep | None = None
+    check: bool = True
+
+
+def draw(
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, *, given: Given | None = None, ways: Ways = Ways()
+) -> pa.Table:
+    """Draw a table of exactly `num_rows` rows, all of which meet `given`.
+
+    Guarantees:
+        Exactly as many rows as asked for.  [test_sample_has_the_asked_rows]
+        Every row meets the condition, and no hard constraint is violated.  [test_conditions_hold_with_rules]
+        A condition is refused only if no table meets it.  [test_conditions_hold_with_rules]
+    """
+    columns = draw_columns(fitted, num_rows, rng, given=given, ways=ways)
+    return fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows))
+
+
+def draw_columns(
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, *, given: Given | None = None, ways: Ways = Ways()
+) -> dict[str, IntArray]:
+    """Draw the codes of a table of exactly `num_rows` rows, all of which meet `given`."""
+    if num_rows < 0:
+        raise InputError(f"found {num_rows} rows asked for; expected none or more")
+    allowed = allowed_codes(fitted.codec, given or {})
+    try:
+        return draw_codes(fitted, num_rows, rng, ways, allowed)
+    except SamplingError as error:
+        if not allowed:
+            raise
+        raise SamplingError(f"found the condition {condition_text(fitted.codec, allowed)}, but {error}") from error
+
+
+def draw_codes(
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways(), allowed: Allowed | None = None
+) -> dict[str, IntArray]:
+    """Draw the codes of a table by the plan of its constraints, along the model's sequence.
+
+    Under a condition, soft constraints keep their weights but are not steered to the rates of the whole table.
+    """
+    asked, codec = fitted.settings, fitted.codec
+    checks = checks_of(codec, allowed or {})
+    plan = _plan(fitted, num_rows, checks)
+    options = DrawOptions(
+        sampling=asked.sampling if ways.mode is None else ways.mode,
+        weights=fitted.soft.weights,
+        targets={} if allowed else fitted.soft.targets,
+        sweeps=asked.sweeps if ways.sweeps is None else ways.sweeps,
+        candidates=asked.candidates,
+        given=checks,
+        progress=lambda step, place, total: ways.progress(Stage.SAMPLE, place, total),
+        on_sweep=ways.on_sweep,
+        # Whoever counts afterwards counts constraints; only the draw itself knows of a condition.
+        check=ways.check or bool(allowed),
+    )
+    if allowed:
+        return draw_given(plan, fitted.model, codec, num_rows, rng, options, allowed)
+    return draw_table(plan, fitted.model, codec, num_rows, rng, options)
+
+
+def mend_columns(
+    fitted: Fitted, columns: Mapping[str, IntArray], num_rows: int, rng: np.random.Generator
+) -> dict[str, IntArray]:
+    """Replace the rows of a drawn table that break hard constraints.
+
+    Raises:
+        SamplingError: no table of so many rows that keeps them was found.
+    """
+    return repair(Judge(fitted.codec), columns, _plan(fitted, num_rows).hard, num_rows, rng)
+
+
+def _plan(fitted: Fitted, num_rows: int, checks: Sequence[DenialConstraint] = ()) -> SamplingPlan:
+    """The plan that was kept, or one that also keeps a condition."""
+    if not checks:
+        return fitted.plan_for(num_rows)
+    return build_plan(
+        fitted.codec,
+        (*fitted.constraints, *checks),
+        num_rows=num_rows,
+        references=fitted.references,
+        sequence=fitted.model.sequence,
+    )

@@ -1,0 +1,170 @@
+"""The one way out: a table is drawn, written, read back, counted and certified, and then gets its name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kamino.arrays import IntArray
+from kamino.constraints import DenialConstraint, print_constraint
+from kamino.errors import SamplingError
+from kamino.io.atomic import StagedFile, place_together, staged, target_of, telling_what_failed
+from kamino.io.write import check_table_path, stage_table
+from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.output.certificate import certificate_of, count_promised
+from kamino.pipeline.output.conditions import Given
+from kamino.pipeline.output.drawn_table import Ways, draw_columns, mend_columns
+from kamino.pipeline.stages import Stage
+from kamino.sampling import OnSweep
+from kamino.sampling.soft.sweeps import SweepLog
+from kamino.schema import CodedTable
+
+Counts = Mapping[DenialConstraint, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenTable:
+    """A table that was written, and what is certified of it. Every field may be published.
+
+    `violations` are counts by the text of each constraint, in the file as it reads back; `sha256` is of its bytes.
+    """
+
+    path: Path
+    certificate_path: Path
+    rows: int
+    sha256: str
+    violations: Mapping[str, int]
+    certificate: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.rows:,} rows in {self.path}, certificate in {self.certificate_path}"
+
+
+def certificate_path(table: str | os.PathLike[str]) -> Path:
+    """Where the certificate of a table goes."""
+    path = Path(table)
+    return path.with_name(f"{path.name}.certificate.json")
+
+
+def certificate_paths(table: Path) -> tuple[Path, ...]:
+    """All places of a table's certificate: beside its name and, where that is a link, beside the file as well."""
+    paths = (certificate_path(table), certificate_path(target_of(table)))
+    return tuple({target_of(path): path for path in reversed(paths)}.values())[::-1]
+
+
+def write_drawn(
+    fitted: Fitted,
+    path: str | os.PathLike[str],
+    num_rows: int,
+    rng: np.random.Generator,
+    *,
+    given: Given | None = None,
+    ways: Ways = Ways(),
+) -> WrittenTable:
+    """Draw a table and write it with its certificate; an old table and its certificate are replaced.
+
+    Raises:
+        InputError: the place cannot be written; what was there is untouched.
+        SamplingError: no table that keeps the hard constraints was found; nothing is written.
+
+    Guarantees:
+        What is certified was counted in the bytes that were written, once.  [test_violations_are_counted_once]
+        A table is never seen without its own certificate, whenever the process dies.
+        [test_a_kill_at_any_step_leaves_no_table_beside_another_certificate]
+        What breaks a hard constraint is not written, unless constraints were to be ignored.
+        [test_a_table_that_breaks_a_hard_constraint_is_not_written]
+    """
+    output = Path(path)
+    check_table_path(output)
+    certificates = certificate_paths(output)
+    sweeps = SweepLog()
+    ways.progress(Stage.SAMPLE)
+    unchecked = replace(ways, on_sweep=_both(ways, sweeps), check=False)
+    columns = draw_columns(fitted, num_rows, rng, given=given, ways=unchecked)
+    with ExitStack() as stack:
+        table = stack.enter_context(staged(output))
+        vouchers = [stack.enter_context(staged(each)) for each in certificates]
+        stack.enter_context(telling_what_failed(output))
+        counts = _write_clean(fitted, columns, num_rows, table, rng, ways, mendable=not given)
+        digest = _sha256(table.temporary)
+        certificate = certificate_of(
+            fitted, rows=num_rows, violations=counts, sha256=digest, sweeps=sweeps, given=given
+        )
+        for voucher in vouchers:
+            with voucher.open() as handle:
+                handle.write(json.dumps(certificate, indent=2, ensure_ascii=False).encode())
+        place_together(table, vouchers)
+    return WrittenTable(
+        path=output,
+        certificate_path=certificates[0],
+        rows=num_rows,
+        sha256=digest,
+        violations=MappingProxyType({print_constraint(each): count for each, count in counts.items()}),
+        certificate=certificate,
+    )
+
+
+def _write_clean(
+    fitted: Fitted,
+    columns: Mapping[str, IntArray],
+    num_rows: int,
+    file: StagedFile,
+    rng: np.random.Generator,
+    ways: Ways,
+    *,
+    mendable: bool,
+) -> Counts:
+    """Write the rows and count what they break as they read back; rows that break hard constraints are mended once."""
+    counts = _write_and_count(fitted, columns, num_rows, file, ways)
+    mode = fitted.settings.sampling if ways.mode is None else ways.mode
+    if not mode.keeps_hard_constraints or not _broken(counts):
+        return counts
+    if mendable:
+        mended = mend_columns(fitted, columns, num_rows, rng)
+        counts = _write_and_count(fitted, mended, num_rows, file, ways)
+    if _broken(counts):
+        named = "; ".join(print_constraint(each) for each in _broken(counts))
+        raise SamplingError(
+            f"found a drawn table that breaks {named}; nothing was written. Ask for fewer rows, widen the domains, "
+            "or make a constraint soft"
+        )
+    return counts
+
+
+def _write_and_count(
+    fitted: Fitted, columns: Mapping[str, IntArray], num_rows: int, file: StagedFile, ways: Ways
+) -> Counts:
+    ways.progress(Stage.WRITE)
+    written: pa.Table = stage_table(fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows)), file)
+    ways.progress(Stage.CHECK)
+    return count_promised(fitted, written)
+
+
+def _broken(counts: Counts) -> tuple[DenialConstraint, ...]:
+    return tuple(each for each, count in counts.items() if each.is_hard and count)
+
+
+def _both(ways: Ways, log: SweepLog) -> OnSweep:
+    """Tell the log of the certificate and whoever else wants to know how rates move."""
+
+    def tell(attribute: str, sweep: int, rates: Mapping[DenialConstraint, float]) -> None:
+        log(attribute, sweep, rates)
+        if ways.on_sweep is not None:
+            ways.on_sweep(attribute, sweep, rates)
+
+    return tell
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,382 @@
+"""What a run will do, as data that `fit` carries out. Made from public facts: reads no private table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kamino.constraints import Constraints, print_constraint
+from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
+from kamino.model import MarginalPlan, order_attributes, plan_marginal
+from kamino.model.marginal.marginal_schedule import HISTOGRAMS
+from kamino.pipeline.modelling import LeftOver, left_over
+from kamino.pipeline.output.notes import promise_notes, trusted_notes
+from kamino.pipeline.plan.bound_schema import bind_constraints, check_has_columns, check_names, held_by_keys, schema_for
+from kamino.pipeline.plan.hints import hints_of, model_attributes
+from kamino.pipeline.plan.planned_discovery import TYPES, charge, discovery_share, planned_domains, planned_types
+from kamino.pipeline.plan.references import References, load_references
+from kamino.pipeline.settings import Backend, SequenceMode, Settings
+from kamino.pipeline.weighing import model_noise, planned_weights, weights_noise
+from kamino.privacy import Gate, gaussian_mu
+from kamino.privacy.private import PrivateTable
+from kamino.privacy.schedule import Schedule
+from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
+from kamino.sampling.soft.soft_notes import soft_notes
+from kamino.schema import Codec, Schema
+
+if TYPE_CHECKING:
+    from kamino.model.neural import NeuralPlan
+
+CHOSEN_BY_THE_MODEL = "chosen by the model from what it has released; no hard constraint on pairs asks for one"
+CHOSEN_BY_CHANCE = "the order of attributes is by chance: another run has another, unless it is given the same seed"
+_TYPES_WERE_FOUND = (
+    "types of a CSV file's columns are found within the budget, and with few rows a column stays text; "
+    "declare them in a schema (kamino init), or say --trust-domain if they are public"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """The first measurement of one attribute: its cells, its noise, and the distance that the noise may cost."""
+
+    attribute: str
+    cells: int
+    sigma: float
+    distance: float | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunPlan:
+    """The steps of a run, its budget, its releases and their noise. Every field may be published.
+
+    A plan is made in stages where something must be found first. Without `schema`, the types of `columns` are found;
+    with domains that are `missing`, these are. The schedule then ends there, and `with_schema` plans what follows.
+
+    `given` are the constraints as they were given, `constraints` are bound to the schema, `held` are those that made-up
+    keys satisfy. `sampling` is None where the model chooses the order: `sampling_along` makes it then. `marginal` or
+    `neural` is what the model is fitted by; the second depends on the number of rows. `weights_noise` is the noise
+    multiplier of what is measured for soft constraints. `notes` say what a reader of the table may not expect.
+
+    Guarantees:
+        A run makes the planned releases and no others.  [test_the_ledger_is_what_was_planned]
+        It draws by the planned steps.  [test_the_steps_are_what_was_planned]
+    """
+
+    settings: Settings
+    given: Constraints
+    columns: tuple[str, ...] = ()
+    schema: Schema | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+    held: Constraints = field(default_factory=Constraints)
+    references: References = field(default_factory=dict, repr=False)
+    folder: Path = Path()
+    num_rows: int | None = None
+    schedule: Schedule = field(default_factory=Schedule)
+    requirements: Requirements | None = None
+    sequence: tuple[str, ...] | None = None
+    sampling: SamplingPlan | None = None
+    marginal: MarginalPlan | None = None
+    neural: NeuralPlan | None = None
+    left_over: LeftOver = field(default_factory=LeftOver)
+    weights_noise: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The attributes whose domains are found within the budget; no order can be planned before."""
+        return self.schema.missing_domains if self.schema is not None else self.columns
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing has to be found before the model is fitted."""
+        return self.requirements is not None
+
+    @property
+    def known(self) -> Schema:
+        """The schema, once there is one."""
+        if self.schema is None:
+            raise InputError("found a plan for columns whose types are not known yet; expected a schema")
+        return self.schema
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The noise of one Gaussian release that would cost the whole budget; 0 where there is no privacy."""
+        return 1 / gaussian_mu(self.settings.budget) if self.settings.budget.is_private else 0.0
+
+    @property
+    def expected(self) -> tuple[Expected, ...]:
+        """The first histograms of the marginal model: the noise of a cell, and the distance it makes on average.
+
+        Distances of ordered attributes are in 16 bins, as `kamino.evaluate.measure.metrics` measures them.
+        """
+        if self.marginal is None:
+            return ()
+        first = {each.attributes[0]: each for each in reversed(self.schedule.part(HISTOGRAMS))}
+        found = []
+        for attribute in self.marginal.attributes:
+            planned = first[attribute.name]
+            cells, sigma = planned.most_cells or 1, planned.sigma or 0.0
+            bins = 16 if cells > 16 and attribute.ordered else cells
+            noise = bins * sigma * math.sqrt(cells / bins) * math.sqrt(2 / math.pi) / 2
+            distance = min(1.0, noise / self.num_rows) if self.num_rows else None
+            found.append(Expected(attribute=attribute.name, cells=cells, sigma=sigma, distance=distance))
+        return tuple(found)
+
+    def with_schema(self, schema: Schema) -> RunPlan:
+        """The plan of what follows, once types or domains are found: by the same code as any other plan."""
+        return plan_run(
+            schema,
+            self.given,
+            self.settings,
+            num_rows=self.num_rows,
+            folder=self.folder,
+            references=None if self.schema is None else self.references,
+            earlier=self.schedule,
+        )
+
+    def sampling_along(self, sequence: Sequence[str]) -> SamplingPlan:
+        """How rows are drawn along the sequence of a fitted model: as planned, if the order was."""
+        if self.sampling is not None and self.sampling.sequence == tuple(sequence):
+            return self.sampling
+        assert self.requirements is not None, "a model is fitted by a complete plan"
+        return self.requirements.arrange(sequence)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        budget = self.settings.budget
+        return {
+            "epsilon": budget.epsilon if budget.is_private else None,
+            "delta": budget.delta,
+            "neighbours": budget.neighbours.value,
+            "unit": self.settings.privacy_unit.describe(),
+            "noise_multiplier": self.noise_multiplier,
+            "types_to_find": list(self.columns) if self.schema is None else [],
+            "domains_to_find": list(self.missing) if self.schema is not None else [],
+            "sampling": self._sampling_json(),
+            "backend": self.settings.backend.value,
+            "measurements": [vars(each) for each in self.expected],
+            "releases": self.schedule.to_json(),
+            "notes": list(self.notes),
+            "neural": self.neural.to_json() if self.neural else None,
+            "rows": self.num_rows,
+        }
+
+    def _sampling_json(self) -> dict[str, Any] | None:
+        if self.sampling is not None or self.requirements is None:
+            return self.sampling.to_json() if self.sampling else None
+        return {
+            "sequence": None,
+            "order": CHOSEN_BY_THE_MODEL,
+            "steps": [
+                {
+                    "last_of": list(step.among),
+                    "kind": step.kind,
+                    "constraints": [print_constraint(c) for c in step.constraints],
+                }
+                for step in self.requirements.open_steps()
+            ],
+        }
+
+
+def plan_table(
+    private: PrivateTable,
+    schema: Schema | None,
+    constraints: Constraints,
+    settings: Settings,
+    *,
+    untyped: bool = False,
+    folder: Path = Path(),
+    num_rows: int | None = None,
+) -> RunPlan:
+    """Plan a run on a table, of which names and types of columns are public; with `trust_domain`, values as well.
+
+    With `untyped`, the columns are text for want of types, which are then found within the budget.
+
+    Guarantees:
+        Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
+    """
+    check_has_columns(private)
+    check_names(constraints, list(private.names) if schema is None else list(schema))
+    if schema is None and untyped:
+        return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
+    return plan_run(schema_for(private, schema, settings), constraints, settings, num_rows=num_rows, folder=folder)
+
+
+def plan_run(
+    schema: Schema | None,
+    constraints: Constraints,
+    settings: Settings,
+    *,
+    columns: Sequence[str] = (),
+    num_rows: int | None = None,
+    folder: Path = Path(),
+    references: References | None = None,
+    earlier: Schedule = Schedule(),
+) -> RunPlan:
+    """Plan a run from public facts.
+
+    Args:
+        schema: None if types must be found first, of `columns`.
+        constraints: as they were given.
+        settings: what the run is asked to do.
+        columns: the names of the table's columns, needed without a schema only.
+        num_rows: what you think or ask: for expected errors, for keys and for the neural model.
+        folder: where paths of reference tables start.
+        references: the reference tables, if they were read before.
+        earlier: the releases that found types or domains, which are paid for.
+
+    Raises:
+        SamplingError: the constraints clash, and no table can satisfy them.
+
+    Guarantees:
+        No private table is an argument, so none is read.  [test_plan_command_reads_no_data]
+    """
+    plan = RunPlan(
+        settings=settings, given=constraints, columns=tuple(columns), num_rows=num_rows, folder=folder, schema=schema
+    )
+    if schema is None:
+        check_names(constraints, list(columns))
+        return _with_sigmas(replace(plan, schedule=planned_types(columns, settings)))
+    types_were_found = bool(earlier.part(TYPES))
+    rules = _bind(constraints, schema, types_were_found=types_were_found)
+    plan = replace(
+        plan,
+        constraints=rules,
+        held=held_by_keys(constraints, schema),
+        references=load_references(rules, schema, folder=folder) if references is None else references,
+        schedule=earlier,
+    )
+    if schema.missing_domains:
+        share = discovery_share(settings, types=types_were_found)
+        found = planned_domains(schema, share, private=settings.budget.is_private)
+        return _with_sigmas(replace(plan, schedule=earlier + found))
+    if not schema.data_names:
+        raise InputError("every column is a key, which carries no data; expected at least one other column")
+    return _complete(plan, Codec(schema))
+
+
+def _complete(plan: RunPlan, codec: Codec) -> RunPlan:
+    """Plan order, steps, model and weights, all domains being known."""
+    settings, rules = plan.settings, plan.constraints
+    requirements = require(codec, rules, num_rows=plan.num_rows, references=plan.references)
+    sampling = _sampling(codec, requirements, rules, settings)
+    gate = Gate(settings.budget, unit=settings.privacy_unit)
+    charge(gate, plan.schedule)
+    noise = weights_noise(rules, settings, gate)
+    plan = replace(
+        plan,
+        requirements=requirements,
+        sampling=sampling,
+        sequence=sampling.sequence if sampling is not None else None,
+        weights_noise=noise,
+        left_over=left_over(rules, settings, rates_noise=noise),
+    )
+    plan = (
+        _with_marginal(plan, codec, gate) if settings.backend is Backend.MARGINAL else _with_neural(plan, codec, gate)
+    )
+    _refuse_samples_of_units(plan)
+    return replace(_with_sigmas(plan), notes=_notes(plan, codec))
+
+
+def _with_marginal(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
+    marginal = plan_marginal(
+        model_attributes(codec),
+        noise_multiplier=model_noise(plan.constraints, gate),
+        sequence=plan.sequence,
+        hints=hints_of(plan.constraints, codec),
+    )
+    weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise)
+    return replace(plan, marginal=marginal, schedule=plan.schedule + marginal.schedule + weights)
+
+
+def _with_neural(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
+    """Plan a neural fit; its noise is searched from the number of rows, by the same code as in the fit."""
+    from kamino.model.neural.neural_schedule import charge_rows, in_sequence, plan_fit, plan_steps, planned_releases
+    from kamino.model.neural.neural_settings import NeuralSettings
+
+    settings, attributes = NeuralSettings(), model_attributes(codec)
+    assert plan.sequence is not None, "a neural model does not choose its order"
+    neural = None
+    if plan.num_rows is not None:
+        charge_rows(gate.ledger, settings)
+        neural = plan_fit(
+            attributes,
+            gate.ledger,
+            num_rows=max(1, plan.num_rows),
+            sequence=plan.sequence,
+            settings=settings,
+            reserved=plan.left_over.reserved,
+            learn=plan.left_over.learn_weights,
+        )
+    steps = plan_steps(in_sequence(attributes, plan.sequence), settings.limits)
+    parameters = neural.parameters if neural else None
+    releases = planned_releases(steps, parameters, settings, private=plan.settings.budget.is_private)
+    weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise, parameters=parameters)
+    return replace(plan, neural=neural, schedule=plan.schedule + releases + weights)
+
+
+def _sampling(codec: Codec, requirements: Requirements, rules: Constraints, settings: Settings) -> SamplingPlan | None:
+    """Order and steps; None where the model chooses the order."""
+    if settings.sequence is SequenceMode.PAPER:
+        return requirements.arrange(paper_sequence(codec, rules))
+    if settings.sequence is SequenceMode.RANDOM:
+        return requirements.arrange(random_order(tuple(codec.attributes), np.random.default_rng(settings.seed)))
+    if requirements.asks_for_an_order:
+        return requirements.arrange()
+    if settings.backend is Backend.NEURAL:
+        return requirements.arrange(order_attributes(model_attributes(codec)))
+    return None
+
+
+def _bind(constraints: Constraints, schema: Schema, *, types_were_found: bool) -> Constraints:
+    try:
+        return bind_constraints(constraints, schema)
+    except ConstraintErrors as problem:
+        if not types_were_found:
+            raise
+        faults = [_of_found_type(error) for error in problem.errors]
+        raise ConstraintErrors([*faults, ConstraintError(_TYPES_WERE_FOUND)]) from None
+
+
+def _of_found_type(error: ConstraintError) -> ConstraintError:
+    """The error of a constraint whose column has a type that was found: the type is in doubt, not the constraint."""
+    found, _, _ = error.message.rpartition("; ")
+    return ConstraintError(
+        f"{found}; this type was found, not declared: declare the type in a schema (kamino init)",
+        source=error.source,
+        line=error.line,
+        column=error.column,
+    )
+
+
+def _with_sigmas(plan: RunPlan) -> RunPlan:
+    """The plan with the scale of the noise of each release, for its privacy unit."""
+    gate = Gate(plan.settings.budget, unit=plan.settings.privacy_unit)
+    return replace(plan, schedule=plan.schedule.with_sigmas(gate))
+
+
+def _refuse_samples_of_units(plan: RunPlan) -> None:
+    """Refuse what the gate would refuse after other releases: a sample of rows where a unit has several."""
+    unit = plan.settings.privacy_unit
+    sampled = [each for each in plan.schedule if each.kind in ("gradients", "sample")]
+    if sampled and unit.max_rows > 1:
+        raise PrivacyError(
+            f"the privacy unit is {unit.describe()}, but {sampled[0].what!r} samples single rows; use the marginal "
+            "backend and weights by matching, or set max_rows=1."
+        )
+
+
+def _notes(plan: RunPlan, codec: Codec) -> tuple[str, ...]:
+    """What may surprise in the table, as far as it is known before the run."""
+    settings, num_rows = plan.settings, plan.num_rows
+    trusted = () if num_rows is None else trusted_notes(codec.schema, num_rows)
+    promised = promise_notes(codec, plan.constraints, num_rows) if settings.sampling.keeps_hard_constraints else ()
+    weighed = settings.sampling is Sampling.CONSTRAINT_AWARE and plan.sampling is not None
+    soft = soft_notes(plan.sampling, codec) if weighed and plan.sampling is not None else ()
+    by_chance = settings.sequence is SequenceMode.RANDOM and settings.seed is None
+    return (*trusted, *promised, *soft, *((CHOSEN_BY_CHANCE,) if by_chance else ()))

@@ -1,0 +1,123 @@
+"""What a list of events costs: epsilon at a delta, under either relation of neighbouring tables.
+
+Every price comes from `dp_accounting`. When all events are Gaussian, their composition is one Gaussian
+mechanism with `1 / z**2 = sum(count / z_i**2)` (Dong, Roth, Su 2019, corollary 3.3), whose price has a closed
+form (Balle, Wang 2018, theorem 8). Otherwise privacy loss distributions are composed, rounded up.
+
+    >>> round(epsilon([(GaussianEvent(noise_multiplier=4.2247), 1)], delta=1e-6), 4)
+    1.0
+    >>> round(epsilon([(GaussianEvent(noise_multiplier=42.247), 100)], delta=1e-6), 4)
+    1.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import assert_never
+
+import numpy as np
+
+from kamino.errors import PrivacyError
+from kamino.privacy.accounting.budget import Neighbours
+from kamino.privacy.accounting.events import DeltaEvent, Event, GaussianEvent, PoissonGaussianEvent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """A list of events, added up under one relation: all that its price depends on."""
+
+    gaussian: float = 0.0
+    """The sum of count / multiplier² over the Gaussian events."""
+    delta: float = 0.0
+    """The sum of count * delta over the delta events."""
+    sampled: tuple[tuple[PoissonGaussianEvent, int], ...] = ()
+    """The sampled events, equal ones joined."""
+
+    def plus(self, event: Event, count: int, neighbours: Neighbours) -> Tally:
+        """Return the tally after `count` more of `event`; an unknown event is refused, never free."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise PrivacyError(f"an event happens {count!r} times; expected a whole number, 1 or larger.")
+        if not isinstance(event, GaussianEvent | PoissonGaussianEvent | DeltaEvent):
+            raise PrivacyError(
+                f"an event of type {type(event).__name__} cannot be priced; expected GaussianEvent, "
+                "PoissonGaussianEvent or DeltaEvent."
+            )
+        match event:
+            case GaussianEvent():
+                cost = cost_of(event.multiplier(neighbours))
+                return Tally(gaussian=self.gaussian + count * cost, delta=self.delta, sampled=self.sampled)
+            case DeltaEvent():
+                return Tally(gaussian=self.gaussian, delta=self.delta + count * event.delta, sampled=self.sampled)
+            case PoissonGaussianEvent():
+                joined = Counter(dict(self.sampled))
+                joined[event] += count
+                return Tally(gaussian=self.gaussian, delta=self.delta, sampled=tuple(joined.items()))
+            case _:
+                assert_never(event)
+
+
+def cost_of(noise_multiplier: float) -> float:
+    """Return the cost of one Gaussian release in units of mu²: 1 / noise_multiplier², infinite for 0."""
+    return 1 / noise_multiplier**2 if noise_multiplier > 0 else math.inf
+
+
+def tally(events: Iterable[tuple[Event, int]], neighbours: Neighbours) -> Tally:
+    """Add up a list of (event, count) under one relation."""
+    total = Tally()
+    for event, count in events:
+        total = total.plus(event, count, neighbours)
+    return total
+
+
+def epsilon(
+    events: Iterable[tuple[Event, int]], *, delta: float, neighbours: Neighbours = Neighbours.ADD_REMOVE
+) -> float:
+    """Return the epsilon at `delta` of all `events` together; infinite where no epsilon can be promised.
+
+    Guarantees:
+        It equals the price of dp_accounting. [test_price_equals_dp_accounting]
+        n events at once cost what n single ones cost. [test_n_at_once_costs_n_times]
+        The closed form agrees with PLD to 0.1%. [test_closed_form_agrees_with_pld]
+        An unknown event is refused. [test_unknown_event_is_refused]
+    """
+    return epsilon_of(tally(events, neighbours), delta=delta, neighbours=neighbours)
+
+
+def epsilon_of(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
+    """Return the epsilon at `delta` of a tally made under the same relation."""
+    if total.gaussian == 0 and not total.sampled:
+        return 0.0 if total.delta <= delta else math.inf
+    left = delta - total.delta
+    if left <= 0 or not math.isfinite(total.gaussian):
+        return math.inf
+    if not total.sampled:
+        import dp_accounting  # slow to import: only when a price is asked
+
+        # The library takes the log of a difference that rounds to 0 on the way to a very small epsilon.
+        with np.errstate(divide="ignore"):
+            return float(dp_accounting.get_epsilon_gaussian(1 / math.sqrt(total.gaussian), left))
+    return _epsilon_by_pld(total, delta=left, neighbours=neighbours)
+
+
+@lru_cache(maxsize=256)
+def _epsilon_by_pld(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
+    import dp_accounting
+    from dp_accounting import pld
+
+    relation = dp_accounting.NeighboringRelation
+    if neighbours is Neighbours.ADD_REMOVE:
+        accountant, ratio = pld.PLDAccountant(relation.ADD_OR_REMOVE_ONE), 1.0
+    else:
+        # There, a Gaussian event's multiplier is for a norm bound C while its sum moves by 2C under replace.
+        # Ours is for the distance that the sum really moves.
+        accountant, ratio = pld.PLDAccountant(relation.REPLACE_ONE), 2.0
+    if total.gaussian > 0:
+        accountant.compose(dp_accounting.GaussianDpEvent(ratio / math.sqrt(total.gaussian)))
+    for event, count in total.sampled:
+        inner = dp_accounting.GaussianDpEvent(event.noise_multiplier)
+        accountant.compose(dp_accounting.PoissonSampledDpEvent(event.sampling_rate, inner), count)
+    return float(accountant.get_epsilon(delta))
