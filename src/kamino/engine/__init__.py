@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
+    from kamino.engine.closeness import share_close
     from kamino.engine.discovery import DiscoveryShare, discover_domains, set_delta_aside
     from kamino.engine.memory import MemoryMeasurer
     from kamino.engine.neural_rows import NeuralRows
@@ -22,6 +23,7 @@ __all__ = [
     "encode",
     "keep_rows",
     "set_delta_aside",
+    "share_close",
     "trusted_schema",
     "with_types",
 ]
@@ -30,6 +32,7 @@ _HOMES = {
     "DiscoveryShare": "discovery",
     "MemoryMeasurer": "memory",
     "NeuralRows": "neural_rows",
+    "share_close": "closeness",
     "discover_domains": "discovery",
     "discover_types": "typing",
     "encode": "sealed_tables",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,8 @@ from kamino.pipeline.model_file import (
     check_fits,
     check_sizes,
     constraints_of,
+    differences_of,
+    held_of,
     ledger_of,
     read_json,
     references_of,
@@ -28,9 +31,11 @@ from kamino.pipeline.settings import Settings
 from kamino.sampling import SamplingPlan, build_plan, plan_for_rows
 from kamino.sampling.soft.weights import FoundWeights
 from kamino.schema import Codec, Schema
+from kamino.schema.coding.differences import Difference
 
 FORMAT = "kamino-model-1"
 HELD = "held_by_keys.dc"
+DIFFERENCES = "differences.json"
 _PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "references.json", "soft.json", "ledger.json", "model.json")
 
 
@@ -51,7 +56,9 @@ class Fitted:
     soft: FoundWeights = field(default_factory=FoundWeights)
     settings: Settings = field(default_factory=Settings)
     held: Constraints = field(default_factory=Constraints)
-    """What made-up keys satisfy by themselves, so that no step has to: never drawn for, but promised all the same."""
+    """What made-up keys and distances satisfy by themselves, so that no step has to: never drawn for, but promised."""
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    """The dates that are modelled by their distance from another."""
     sampling: SamplingPlan | None = None
     """How rows are drawn along the model's sequence; a model file does not hold it, for it follows from the rest."""
 
@@ -78,7 +85,7 @@ class Fitted:
     @property
     def codec(self) -> Codec:
         """Codes to values and back."""
-        return Codec(self.schema)
+        return Codec(self.schema, self.differences)
 
     @property
     def num_rows(self) -> int:
@@ -93,6 +100,7 @@ class Fitted:
             "schema.yaml": self.schema.to_yaml(),
             "constraints.dc": f"{self.constraints}\n",
             HELD: f"{self.held}\n",
+            DIFFERENCES: _dump({name: vars(each) for name, each in self.differences.items()}),
             "references.json": _dump(to_json(self.references)),
             "soft.json": _dump(self.soft.to_json()),
             "ledger.json": _dump(self.ledger),
@@ -120,7 +128,7 @@ class Fitted:
 
 def _read(bundle: Bundle) -> Fitted:
     """Read all parts of a model file; a part that is not as it must be raises."""
-    Fields(bundle.texts, where="file").only(*_PARTS, HELD)
+    Fields(bundle.texts, where="file").only(*_PARTS, HELD, DIFFERENCES)
     check_sizes(bundle.texts)
     parts = {name: read_json(bundle.texts[name], part=name) for name in _PARTS if name.endswith(".json")}
     manifest = Fields(parts["manifest.json"], where="manifest").only("format", "parts", "settings")
@@ -128,14 +136,16 @@ def _read(bundle: Bundle) -> Fitted:
         raise ModelError(f"found format {shown(manifest.text('format'))}, expected {FORMAT!r}")
     settings = settings_of(manifest.any("settings") if "settings" in tuple(manifest) else {})
     schema = Schema.from_yaml(bundle.texts["schema.yaml"], source="schema.yaml")
-    constraints = constraints_of(bundle.texts["constraints.dc"], schema, held=False, source="constraints.dc")
+    constraints = constraints_of(bundle.texts["constraints.dc"], schema, source="constraints.dc")
+    # Files of earlier versions have no differences, and nothing that is held by keys.
+    differences = differences_of(read_json(bundle.texts.get(DIFFERENCES, "{}"), part=DIFFERENCES), schema, constraints)
     fitted = Fitted(
         schema=schema,
         constraints=constraints,
         soft=soft_of(parts["soft.json"], constraints),
         references=references_of(parts["references.json"], schema, constraints),
-        # Files of earlier versions have no such part.
-        held=constraints_of(bundle.texts.get(HELD, ""), schema, held=True, source=HELD),
+        held=held_of(bundle.texts.get(HELD, ""), schema, differences, source=HELD),
+        differences=differences,
         model=load_model(parts["model.json"], dict(bundle.arrays)),
         ledger=ledger_of(parts["ledger.json"], settings),
         settings=settings,

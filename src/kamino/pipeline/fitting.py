@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from kamino.engine import discover_domains, discover_types, encode, keep_rows, set_delta_aside
+from kamino.engine import discover_domains, discover_types, encode, keep_rows, set_delta_aside, share_close
 from kamino.errors import PrivacyError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
+from kamino.pipeline.plan.differences import DIFFERENCES, choose_bases
 from kamino.pipeline.plan.planned_discovery import TYPES, discovery_share, types_share
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.settings import Settings
@@ -38,9 +39,9 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
         raise PrivacyError("the gate has another budget or unit than the plan; open it with the plan's settings.")
     private = keep_rows(private, gate)
     plan = _find_domains(private, plan, gate, progress)
-    codec = Codec(plan.known)
     check_columns(plan.known, private.without_rows())
     progress(Stage.FIT)
+    codec = _with_distances(private, plan, gate)
     codes = encode(private, codec)
     model = fit_model(codes, codec, plan, gate, progress=progress)
     sampling = plan.sampling_along(model.sequence)
@@ -65,8 +66,21 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
         soft=soft,
         settings=plan.settings,
         held=plan.held,
+        differences=codec.differences,
         sampling=sampling,
     )
+
+
+def _with_distances(private: PrivateTable, plan: RunPlan, gate: Gate) -> Codec:
+    """The codec of the run: dates that lie close to others are coded by their distance from them."""
+    plain = Codec(plan.known)
+    (planned,) = plan.schedule.part(DIFFERENCES) or (None,)
+    if planned is None or planned.noise_multiplier is None:
+        return Codec(plan.known, plan.differences)
+    noise = planned.noise_multiplier
+    near = share_close(encode(private, plain), plain, plan.close, gate, noise_multiplier=noise)
+    named = frozenset(name for constraint in plan.constraints for name in constraint.attributes)
+    return Codec(plan.known, {**plan.differences, **choose_bases(near, named | set(plan.differences))})
 
 
 def _find_domains(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -> RunPlan:

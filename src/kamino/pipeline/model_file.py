@@ -16,13 +16,15 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.errors import KaminoError, ModelError
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.plan.bound_schema import bind_constraints, holds_by_keys, schema_types
+from kamino.pipeline.plan.differences import kept_by
 from kamino.pipeline.plan.hints import model_attributes
 from kamino.pipeline.plan.references import References, from_json
 from kamino.pipeline.settings import Settings
 from kamino.privacy import Neighbours
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
 from kamino.sampling.soft.weights import FoundWeights
-from kamino.schema import Schema
+from kamino.schema import Codec, Schema
+from kamino.schema.coding.differences import Difference
 
 if TYPE_CHECKING:
     from kamino.pipeline.fitted import Fitted
@@ -112,13 +114,34 @@ def settings_of(document: object) -> Settings:
     return Settings.from_json({name: kinds.get(name, fields.text)(name) for name in fields})
 
 
-def constraints_of(text: str, schema: Schema, *, held: bool, source: str) -> Constraints:
-    """Constraints of the schema's attributes: those that rows are drawn for, or those that made-up keys hold."""
+def constraints_of(text: str, schema: Schema, *, source: str) -> Constraints:
+    """Constraints of the schema's attributes that rows are drawn for."""
     parsed = Constraints.parse(text, source=source)
-    bound = parsed.bind(schema_types(schema)) if held else bind_constraints(parsed, schema)
-    if len(bound) != len(parsed) or (held and not all(holds_by_keys(each, schema) for each in bound)):
+    if len(bind_constraints(parsed, schema)) != len(parsed):
         raise ModelError(f"{source} has a constraint that belongs elsewhere")
     return parsed
+
+
+def held_of(text: str, schema: Schema, differences: Mapping[str, Difference], *, source: str) -> Constraints:
+    """Constraints that made-up keys or distances between dates satisfy."""
+    parsed = Constraints.parse(text, source=source)
+    bound, codec = parsed.bind(schema_types(schema)), Codec(schema)
+    if not all(holds_by_keys(each, schema) or kept_by(differences, each, codec) for each in bound):
+        raise ModelError(f"{source} has a constraint that belongs elsewhere")
+    return parsed
+
+
+def differences_of(document: object, schema: Schema, constraints: Constraints) -> dict[str, Difference]:
+    """The dates that are modelled by their distance from another; no constraint that rows are drawn for names them."""
+    whole, found = Fields(document, where="differences"), {}
+    for name in whole:
+        fields = whole.within(name).only("base", "least")
+        least = None if fields.any("least") is None else fields.whole("least", most=1)
+        found[name] = Difference(base=fields.text("base"), least=least)
+    if any(name in found for constraint in constraints for name in constraint.attributes):
+        raise ModelError("differences: a constraint names a date that is modelled by its distance from another")
+    Codec(schema, found)
+    return found
 
 
 def soft_of(document: object, constraints: Constraints) -> FoundWeights:

@@ -130,7 +130,7 @@ def _public(model: Path, synthetic: str, constraints: Path | None, certificate: 
     if statement is None:
         statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
     rules = read_constraints(constraints) if constraints is not None else fitted.promised
-    return public_report(fitted.model, fitted.schema, table, rules, certificate=statement, track=track)
+    return public_report(fitted.model, fitted.codec, table, rules, certificate=statement, track=track)
 
 
 def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | None = None) -> Document | None:

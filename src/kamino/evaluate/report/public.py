@@ -38,7 +38,7 @@ from kamino.evaluate.report.document import (
 )
 from kamino.evaluate.report.verdict import add_verdict
 from kamino.model import CodeMap, MarginalModel, TupleModel
-from kamino.schema import AttributeCodec, Codec, GridCodec, Schema
+from kamino.schema import AttributeCodec, Codec, GridCodec
 from kamino.schema.coding.joint_codes import even_starts, flatten_codes
 
 Floats = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ class ModelSide:
 
 def public_report(
     model: TupleModel,
-    schema: Schema,
+    codec: Codec,
     synthetic: pa.Table,
     constraints: Constraints = Constraints(),
     *,
@@ -78,11 +78,13 @@ def public_report(
 ) -> Document:
     """Compare a synthetic table with the model it was drawn from. Reads no private table: it may be published.
 
+    Dates that the model tells by their distance from another are compared by that distance.
+
     Guarantees:
         Depends on the model, the schema, the constraints and the synthetic table only.
         [test_public_report_needs_no_table]
     """
-    codec = Codec(schema)
+    schema = codec.schema
     require_columns(codec.attributes, synthetic.column_names, of="the model")
     types = {name: _stored_type(attribute.arrow_type) for name, attribute in schema.attributes.items()}
     expected = {name: value_type(kind) for name, kind in types.items()}
@@ -106,7 +108,7 @@ def public_report(
         "ranks": None,
         "pairs": {"names": names, "distance": pair_matrix(names, [one, two])},
         "correlations": correlation_rows(names, v_model, v_synthetic),
-        "columns": [_column(codec[name], side, synthetic, one) for name in names],
+        "columns": [_column(codec, name, side, synthetic, one) for name in names],
         "learning": None,
         "certificate": certificate,
     }
@@ -150,8 +152,10 @@ def _cramers_v(joint: Floats, rows: float) -> float:
     return corrected_v(max(0.0, phi), len(a), len(b), rows) if rows > 1 else 0.0
 
 
-def _column(codec: AttributeCodec, side: ModelSide, synthetic: pa.Table, one: MarginalDistances) -> Document:
-    column = synthetic.column(codec.name)
+def _column(table: Codec, name: str, side: ModelSide, synthetic: pa.Table, one: MarginalDistances) -> Document:
+    codec, column = table[name], synthetic.column(name)
+    plain = table.plain[name]
+    outside = _outside(column, plain.decode(plain.encode(column)))
     kind = Kind.CATEGORY
     if isinstance(codec, GridCodec):
         kind = Kind.TIME if pa.types.is_temporal(codec.arrow_type) else Kind.NUMBER
@@ -161,7 +165,7 @@ def _column(codec: AttributeCodec, side: ModelSide, synthetic: pa.Table, one: Ma
         "kind": kind.value,
         "type": {"true": str(codec.arrow_type), "synthetic": str(column.type)},
         "type_fits": True,
-        "outside": _outside(column, codec.decode(side.codes[codec.name])),
+        "outside": outside,
         "new_nulls": bool(column.null_count and codec.null_code is None),
         "distance": one.by_attributes[(codec.name,)].total_variation,
         "true": None,

@@ -25,7 +25,7 @@ def model_attributes(codec: Codec) -> tuple[ModelAttribute, ...]:
             size=each.size,
             ordered=_is_numeric(codec, name),
             null_code=each.null_code,
-            phase=phase_of(codec.schema[name]),
+            phase=None if name in codec.differences else phase_of(codec.schema[name]),
         )
         for name, each in codec.attributes.items()
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.modelling import LeftOver, left_over
 from kamino.pipeline.output.notes import promise_notes, trusted_notes
 from kamino.pipeline.plan.bound_schema import bind_constraints, check_has_columns, check_names, held_by_keys, schema_for
+from kamino.pipeline.plan.differences import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.plan.planned_discovery import TYPES, charge, discovery_share, planned_domains, planned_types
 from kamino.pipeline.plan.references import References, load_references
@@ -28,6 +29,7 @@ from kamino.privacy.schedule import Schedule
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.schema import Codec, Schema
+from kamino.schema.coding.differences import Difference
 
 if TYPE_CHECKING:
     from kamino.model.neural import NeuralPlan
@@ -58,9 +60,10 @@ class RunPlan:
     with domains that are `missing`, these are. The schedule then ends there, and `with_schema` plans what follows.
 
     `given` are the constraints as they were given, `constraints` are bound to the schema, `held` are those that made-up
-    keys satisfy. `sampling` is None where the model chooses the order: `sampling_along` makes it then. `marginal` or
-    `neural` is what the model is fitted by; the second depends on the number of rows. `weights_noise` is the noise
-    multiplier of what is measured for soft constraints. `notes` say what a reader of the table may not expect.
+    keys and `differences` between dates satisfy; whether more dates lie `close` together is measured. `sampling` is
+    None where the model chooses the order: `sampling_along` makes it then. `marginal` or `neural` is what the model is
+    fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of what is measured for
+    soft constraints. `notes` say what a reader of the table may not expect.
 
     Guarantees:
         A run makes the planned releases and no others.  [test_the_ledger_is_what_was_planned]
@@ -73,6 +76,8 @@ class RunPlan:
     schema: Schema | None = None
     constraints: Constraints = field(default_factory=Constraints)
     held: Constraints = field(default_factory=Constraints)
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    close: tuple[tuple[str, str], ...] = ()
     references: References = field(default_factory=dict, repr=False)
     folder: Path = Path()
     num_rows: int | None = None
@@ -257,7 +262,27 @@ def plan_run(
         return _with_sigmas(replace(plan, schedule=earlier + found))
     if not schema.data_names:
         raise InputError("every column is a key, which carries no data; expected at least one other column")
-    return _complete(plan, Codec(schema))
+    plan = _with_differences(plan, Codec(schema))
+    return _complete(plan, Codec(schema, plan.differences))
+
+
+def _with_differences(plan: RunPlan, codec: Codec) -> RunPlan:
+    """Plan which dates are modelled by their distance from another, and what is measured to find more."""
+    if plan.settings.backend is not Backend.MARGINAL:
+        return plan
+    differences = ordered_dates(plan.constraints, codec)
+    kept = [c for c in plan.constraints if kept_by(differences, c, codec)]
+    constraints = Constraints(tuple(c for c in plan.constraints if c not in kept))
+    close = open_pairs(constraints, codec, differences)
+    closeness = planned_closeness(close, plan.noise_multiplier)
+    return replace(
+        plan,
+        constraints=constraints,
+        held=Constraints((*plan.held, *kept)),
+        differences=differences,
+        close=close,
+        schedule=plan.schedule + Schedule(releases=closeness),
+    )
 
 
 def _complete(plan: RunPlan, codec: Codec) -> RunPlan:

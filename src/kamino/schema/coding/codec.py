@@ -14,6 +14,7 @@ from kamino.errors import SchemaError
 from kamino.schema.attributes import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real
 from kamino.schema.coding.attribute_codec import AttributeCodec, Codes
 from kamino.schema.coding.category_codec import BooleanCodec, CategoryCodec
+from kamino.schema.coding.differences import Difference, Distance, is_date
 from kamino.schema.coding.grid_codec import GridCodec
 from kamino.schema.column_types import check_columns
 from kamino.schema.keys import make_keys
@@ -80,6 +81,8 @@ def attribute_codec(name: str, attribute: Attribute) -> AttributeCodec:
 class Codec:
     """Raw tables to codes and back, for a schema in which every domain is known. Holds public facts only.
 
+    Attributes in `differences` are coded by their distance from another: their codes are those of the distance.
+
     Guarantees:
         Whether encoding raises depends on names and types of columns, never on values.  [test_anything_encodes]
         No message holds a value of the table.  [test_marker_never_shows]
@@ -90,15 +93,21 @@ class Codec:
     [0, 2, 10]
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, differences: Mapping[str, Difference] = MappingProxyType({})) -> None:
         if schema.missing_domains:
             raise SchemaError(
                 f"found no domain for {', '.join(schema.missing_domains)}: declare it in the schema, "
                 "or find it within the budget"
             )
         self.schema = schema
-        self.attributes: Mapping[str, AttributeCodec] = MappingProxyType(
+        self.plain: Mapping[str, AttributeCodec] = MappingProxyType(
             {name: attribute_codec(name, schema[name]) for name in schema.data_names}
+        )
+        self.differences = MappingProxyType(dict(differences))
+        self._distances = {name: self.distance(name, each) for name, each in differences.items()}
+        self._decoded_in = _bases_first(tuple(self.plain), differences)
+        self.attributes: Mapping[str, AttributeCodec] = MappingProxyType(
+            {n: self._distances[n].codec if n in self._distances else each for n, each in self.plain.items()}
         )
 
     def __repr__(self) -> str:
@@ -120,8 +129,35 @@ class Codec:
             SchemaError: columns are missing or unknown, or of a type that does not fit. Values never matter.
         """
         check_columns(self.schema, table)
-        columns = {name: codec.encode(table.column(name)) for name, codec in self.attributes.items()}
-        return CodedTable(columns=columns, num_rows=table.num_rows)
+        columns = {name: codec.encode(table.column(name)) for name, codec in self.plain.items()}
+        return CodedTable(columns=self.as_distances(columns), num_rows=table.num_rows)
+
+    def distance(self, name: str, difference: Difference) -> Distance:
+        """Return how an attribute is told by its distance from another.
+
+        Raises:
+            SchemaError: they are no dates.
+        """
+        own, base = self.plain.get(name), self.plain.get(difference.base)
+        if own is None or base is None or own is base or not is_date(own) or not is_date(base):
+            raise SchemaError(f"found a distance of {name!r} from {difference.base!r}; expected two dates or times")
+        assert isinstance(own, GridCodec)
+        assert isinstance(base, GridCodec)
+        return Distance(own, base, difference)
+
+    def as_distances(self, plain: Mapping[str, Codes]) -> dict[str, Codes]:
+        """Return codes of values with those of `differences` as distances."""
+        found = dict(plain)
+        for name, distance in self._distances.items():
+            found[name] = distance.encode(plain[name], plain[self.differences[name].base])
+        return found
+
+    def as_values(self, columns: Mapping[str, Codes]) -> dict[str, Codes]:
+        """Return codes with distances as codes of values again."""
+        found = dict(columns)
+        for name in self._decoded_in:
+            found[name] = self._distances[name].decode(columns[name], found[self.differences[name].base])
+        return found
 
     def decode(self, coded: CodedTable, *, first_key: int = 1) -> pa.Table:
         """Return the table of codes in the order of the schema; keys are made up, numbered from `first_key`.
@@ -133,9 +169,23 @@ class Codec:
         if missing:
             raise SchemaError(f"found no codes for {', '.join(missing)}, expected all attributes of the schema")
         arrays = {}
+        values = self.as_values(coded.columns)
         for name, attribute in self.schema.attributes.items():
             if isinstance(attribute, Key):
                 arrays[name] = make_keys(attribute, coded.num_rows, start=first_key)
             else:
-                arrays[name] = self.attributes[name].decode(coded[name])
+                arrays[name] = self.plain[name].decode(values[name])
         return pa.table(arrays)
+
+
+def _bases_first(names: tuple[str, ...], differences: Mapping[str, Difference]) -> tuple[str, ...]:
+    """Return the attributes of `differences`, each after its base; refuse circles."""
+    done = [name for name in names if name not in differences]
+    left = set(differences)
+    while left:
+        ready = [name for name in names if name in left and differences[name].base in done]
+        if not ready:
+            raise SchemaError(f"found distances in a circle: {', '.join(sorted(left))}; expected a first date")
+        done += ready
+        left -= set(ready)
+    return tuple(name for name in done if name in differences)
