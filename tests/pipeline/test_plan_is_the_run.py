@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from kamino.privacy import Entry, GaussianEvent, Neighbours
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
 from kamino.sampling.plan import planner
-from kamino.schema import Boolean, Categorical, Integer, Real, Schema
+from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Real, Schema
 
 RULES = (
     "a -> b",
@@ -36,6 +37,8 @@ RULES = (
     "soft: a -> f",
     "soft: check (r > 1)",
     "weight 2: not (t1.f > t2.f and t1.r < t2.r)",
+    "check (d <= e)",
+    "a -> d",
 )
 ATTRIBUTES = {
     "a": Integer(min=0, max=5, nullable=True),
@@ -44,6 +47,9 @@ ATTRIBUTES = {
     "f": Integer(min=0, max=899),
     "r": Real(min=0, max=9, decimals=1, nullable=True),
     "t": Boolean(),
+    "d": Date(min=dt.date(2020, 1, 1), max=dt.date(2021, 1, 1)),
+    "e": Date(min=dt.date(2020, 1, 1), max=dt.date(2021, 1, 1), nullable=True),
+    "g": Datetime(min=dt.datetime(2020, 1, 1), max=dt.datetime(2021, 1, 1), nullable=True),
 }
 
 
@@ -105,6 +111,10 @@ def _without_domain(name: str) -> Any:
             return Real(decimals=1, nullable=True)
         case Categorical():
             return Categorical(nullable=True)
+        case Date():
+            return Date(nullable=True)
+        case Datetime():
+            return Datetime(nullable=True)
         case other:
             return other
 
@@ -119,6 +129,9 @@ def _table(num_rows: int, seed: int, owned: bool) -> pa.Table:
         "r": np.round(rng.random(num_rows) * 9, 1),
         "t": rng.random(num_rows) < 0.3,
     }
+    start = np.datetime64("2020-01-01") + rng.integers(0, 300, num_rows)
+    columns["d"], columns["e"] = start, start + rng.integers(0, 20, num_rows)
+    columns["g"] = start.astype("datetime64[us]") + rng.integers(0, 10**12, num_rows).astype("timedelta64[us]")
     return pa.table({**columns, "who": rng.integers(0, 41, num_rows)} if owned else columns)
 
 
@@ -176,11 +189,14 @@ def _assert_steps(plan: RunPlan, fitted: Fitted) -> None:
         assert printed == made
         return
     order = made["sequence"]
+    for chain in printed["chains"]:
+        assert sorted(chain, key=order.index) == chain
     for step in made["steps"]:
         own = [each for each in printed["steps"] if max(each["last_of"], key=order.index) == step["attribute"]]
         assert sorted(step["constraints"]) == sorted(c for each in own for c in each["constraints"])
         kinds = {each["kind"] for each in own if each["constraints"]}
-        assert step["kind"] == ("indexed" if "indexed" in kinds else "mask" if kinds else "free")
+        joint = kinds - {"free", "mask"}
+        assert {step["kind"]} == (joint or ({"mask"} if kinds else {"free"}))
 
 
 @pytest.mark.parametrize("epsilon", [1.0, float("inf")])

@@ -29,7 +29,7 @@ from kamino.cli.options import (
 from kamino.constraints import Constraints, print_constraint
 from kamino.errors import InputError
 from kamino.pipeline import Backend, Preset, Synthesizer
-from kamino.pipeline.plan.run_plan import CHOSEN_BY_THE_MODEL, RunPlan
+from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.privacy.schedule import PlannedRelease, Rule
 from kamino.sampling import Sampling, SamplingPlan, StepKind
 
@@ -122,7 +122,7 @@ def _print_neural(console: Console, plan: RunPlan) -> None:
 
 def _print_steps(console: Console, plan: RunPlan) -> None:
     if plan.sampling is None:
-        console.print(f"Order of attributes: {CHOSEN_BY_THE_MODEL}.")
+        console.print(f"Order of attributes: {plan.order}.", markup=False)
         console.print("How rows are drawn:")
         console.print(_open_steps(plan))
         return
@@ -147,7 +147,7 @@ def _open_steps(plan: RunPlan) -> Table:
     for step in plan.requirements.open_steps():
         names = ", ".join(step.among)
         shown = "; ".join(map(print_constraint, step.constraints))
-        grid.add_row(Text(names if len(step.among) == 1 else f"the last of {names}"), step.kind, Text(shown))
+        grid.add_row(Text(names if len(step.among) == 1 else f"the last of {names}"), step.kind.value, Text(shown))
     return grid
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,9 +52,7 @@ def build_network(
     """Read P(attribute | parents) off the cliques."""
     tree = fit.tree
     names = [a.name for a in frame.attributes]
-    order = [a for a in tree.sequence if a not in tables] + [a for a in tree.sequence if a in tables]
-    if frame.sequence is not None:
-        order = list(frame.sequence)
+    order = _drawn_in(frame, tree.sequence, tables)
     nodes = []
     for a in order:
         if a in tables:
@@ -79,6 +77,18 @@ def build_network(
         nodes.append(node)
     nodes = keep_margins(nodes)
     return MarginalModel(nodes=tuple(nodes), num_rows=frame.num_rows, releases=tuple(purse.entries))
+
+
+def _drawn_in(frame: Frame, sequence: Sequence[int], linked: Collection[int]) -> list[int]:
+    """Return the order of the network: linked attributes, unknown to the tree, as late as their chains allow."""
+    if frame.sequence is not None:
+        return list(frame.sequence)
+    order = [a for a in sequence if a not in linked]
+    for chain in frame.chains:
+        for a, *later in (chain[i:] for i in reversed(range(len(chain))) if chain[i] in linked):
+            places = [order.index(b) for b in later]
+            order.insert(min(places, default=len(order)), a)
+    return order + [a for a in sequence if a in linked and a not in order]
 
 
 def _tilt(joint: FloatArray, table: FloatArray, base: int | None) -> FloatArray:

@@ -32,6 +32,7 @@ from kamino.model.marginal.marginal_schedule import (
 )
 from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
+from kamino.model.marginal.pairs.scoring import needed_for_scores
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
@@ -43,12 +44,13 @@ def fit_marginal(
     *,
     noise_multiplier: float,
     sequence: Sequence[str] | None = None,
+    chains: Sequence[Sequence[str]] = (),
     hints: Hints | None = None,
     settings: MarginalSettings | None = None,
 ) -> MarginalModel:
     """Plan a fit and carry it out; see `plan_marginal` and `fit_planned`."""
     plan = plan_marginal(
-        attributes, noise_multiplier=noise_multiplier, sequence=sequence, hints=hints, settings=settings
+        attributes, noise_multiplier=noise_multiplier, sequence=sequence, chains=chains, hints=hints, settings=settings
     )
     return fit_planned(measurer, plan)
 
@@ -81,7 +83,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
         num_rows=num_rows,
         noise_multiplier=plan.noise_multiplier,
         most_share=settings.shares.links,
-        sequence=order,
+        places=frame.places,
     )
     frame = _without_wide(frame, links)
     ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
@@ -94,7 +96,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     frame = _with_resolutions(found.frame, ones, settings)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     rounds = RoundPlan(
-        rounds=_rounds(plan, reserved + taken),
+        rounds=_rounds(plan, frame, reserved + taken),
         effort=settings.effort,
         reserved=reserved,
         forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in frame.allowed),
@@ -106,11 +108,16 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     return build_network(frame, fit, histograms, tables, purse)
 
 
-def _rounds(plan: MarginalPlan, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:
+def _rounds(plan: MarginalPlan, frame: Frame, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:
     """Return the planned releases of each round, now that it is known what share others take off them."""
-    shares = plan.settings.shares
-    schedule = plan.schedule.taking(taken)
-    return tuple(schedule.part(round_name(i)) for i in range(len(shares.rounds)) if len(plan.attributes) > 1)
+    if len(plan.attributes) < 2:
+        return ()
+    need = needed_for_scores(frame, plan.noise_multiplier)
+    # Without two attributes of two bins there is nothing to score.
+    scores = [min(most, need) if need else 0.0 for most in plan.settings.shares.scores]
+    schedule = plan.schedule.taking(taken + sum(scores))
+    parts = [schedule.part(round_name(i)) for i in range(len(scores))]
+    return tuple((replace(part[0], share=score), *part[1:]) for part, score in zip(parts, scores, strict=True))
 
 
 def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) -> list[Histogram]:
@@ -183,7 +190,9 @@ def _make_frame(
     cells = cut_at_steps(attributes, cells, histograms, maps, limits)
     cells, allowed = apply_masks(attributes, cells, plan.hints.allowed)
     allowed = join_masks(allowed, step_masks(cells, maps))
-    return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, allowed=allowed)
+    place = positions(attributes)
+    chains = tuple(tuple(place[name] for name in chain) for chain in plan.chains)
+    return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, chains=chains, allowed=allowed)
 
 
 def _without_wide(frame: Frame, links: Sequence[Link]) -> Frame:

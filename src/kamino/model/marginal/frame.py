@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,14 +21,16 @@ from kamino.model.protocol import Candidate, Cells, FloatArray, IntArray, Measur
 class Frame:
     """The attributes as the graphical model sees them.
 
-    `relatives` are attributes that are read relative to another. `groups` and `nulls` say how bins are joined at lower
-    resolutions. A pair is measured by its interactions where that takes the noise down to `interactions` times or less.
+    Without a sequence, attributes of a chain come in its order. `relatives` are attributes that are read relative to
+    another. `groups` and `nulls` say how bins are joined at lower resolutions. A pair is measured by its interactions
+    where that takes the noise down to `interactions` times or less.
     """
 
     attributes: tuple[ModelAttribute, ...]
     cells: tuple[Cells, ...]
     num_rows: float
     sequence: tuple[int, ...] | None
+    chains: tuple[tuple[int, ...], ...]
     allowed: Mapping[Clique, FloatArray]
     relatives: Mapping[int, Relative] = field(default_factory=dict)
     groups: Mapping[int, IntArray] = field(default_factory=dict)
@@ -41,9 +44,16 @@ class Frame:
 
     @property
     def after(self) -> dict[int, int]:
-        """Which attribute has to come after which: one that is read relative to another, after that."""
+        """Which attribute has to come after which: the next of a chain; one that is read relative to another."""
         place = positions(self.attributes)
-        return {a: place[relative.view.base] for a, relative in self.relatives.items()}
+        links = {later: earlier for chain in self.chains for earlier, later in pairwise(chain)}
+        return links | {a: place[relative.view.base] for a, relative in self.relatives.items()}
+
+    @property
+    def places(self) -> dict[int, int]:
+        """The places of attributes in the sequence, or in their chains: two of one chain can be compared."""
+        chains = self.chains if self.sequence is None else (self.sequence,)
+        return {a: i for chain in chains for i, a in enumerate(chain)}
 
     def view(self, a: int) -> View:
         """How attribute `a` is read."""

@@ -33,8 +33,9 @@ from kamino.privacy.schedule import PlannedRelease, Rule, Schedule, divide_by_ce
 
 #: Says which combinations of codes (one array for each attribute) are allowed.
 Allowed = Callable[[Mapping[str, IntArray]], NDArray[np.bool_]]
-#: Histograms wider than this get no more budget than this: single counts drown in noise anyway.
-WIDE_CELLS = 64
+#: Histograms of ordered attributes, and of others, that are wider than this get no more budget than this: neighbours in
+#: an order are read together, and of very many categories most single counts drown in noise anyway.
+WIDE_CELLS, MOST_CATEGORIES = 64, 256
 # The parts of the schedule.
 HISTOGRAMS, STEP_MAPS, BINS, RELATIONS, LINKS, REST = "histograms", "step maps", "bins", "relations", "links", "rest"
 #: Triples are scored in this round (the first is 0), when the strongest pairs are known.
@@ -93,12 +94,13 @@ class MarginalPlan:
     """What a fit does: attributes, order, noise and the schedule of its releases. Every field may be published.
 
     `noise_multiplier` is that of the one release that would cost as much as all of them. Without a sequence the model
-    chooses one from what it has measured.
+    chooses one from what it has measured; attributes of a chain come in its order then.
     """
 
     attributes: tuple[ModelAttribute, ...]
     noise_multiplier: float
     sequence: tuple[str, ...] | None
+    chains: tuple[tuple[str, ...], ...]
     hints: Hints
     settings: MarginalSettings
     schedule: Schedule
@@ -114,23 +116,27 @@ def plan_marginal(
     *,
     noise_multiplier: float,
     sequence: Sequence[str] | None = None,
+    chains: Sequence[Sequence[str]] = (),
     hints: Hints | None = None,
     settings: MarginalSettings | None = None,
 ) -> MarginalPlan:
     """Plan a fit whose releases together cost what one release with `noise_multiplier` costs.
 
-    Without a sequence one that suits the model is chosen. A multiplier of 0 fits the exact counts, without privacy.
+    Without a sequence one that suits the model is chosen, with each chain of attributes in its order. A multiplier of 0
+    fits the exact counts, without privacy.
 
     Raises:
         ModelError: names that are unknown, missing or there twice, or a multiplier that is none.
     """
     hints, settings = hints or Hints(), settings or MarginalSettings()
     _check(attributes, noise_multiplier, sequence, hints)
+    _check_chains(attributes, chains)
     draft = _Draft(attributes=tuple(attributes), noise_multiplier=noise_multiplier, hints=hints, settings=settings)
     return MarginalPlan(
         attributes=draft.attributes,
         noise_multiplier=noise_multiplier,
         sequence=tuple(sequence) if sequence is not None else None,
+        chains=() if sequence is not None else tuple(tuple(chain) for chain in chains),
         hints=hints,
         settings=settings,
         schedule=draft.schedule(),
@@ -185,11 +191,6 @@ class _Draft:
         sizes = {a.name: a.size for a in self.attributes}
         return tuple((x, y) for x, y in self.hints.functional if can_link(sizes[x], sizes[y]))
 
-    @property
-    def gives_way(self) -> bool:
-        """Whether the rounds may have to pay for links or relations."""
-        return bool(self.linked) or any(True for part in (self.step_maps(), self.relations()) for _ in part)
-
     def schedule(self) -> Schedule:
         """All parts, in the order in which a fit comes to them."""
         early = (self.histograms(), self.step_maps(), self.bin_counts(), self.relations())
@@ -201,7 +202,7 @@ class _Draft:
 
     def histograms(self) -> Iterator[PlannedRelease]:
         """The 1-way histograms: one release for each attribute, and finer ones where the domain is wide."""
-        parts = divide_by_cells([min(a.size, WIDE_CELLS) for a in self.attributes])
+        parts = divide_by_cells([_weighed_cells(a) for a in self.attributes])
         for attribute, part in zip(self.attributes, parts, strict=True):
             share = self.settings.shares.histograms * float(part) * (1 - self._bins_part(attribute))
             shares = [share * fraction for fraction in level_shares(attribute)]
@@ -217,7 +218,7 @@ class _Draft:
 
     def bin_counts(self) -> Iterator[PlannedRelease]:
         """Wide attributes once more, in their bins."""
-        parts = divide_by_cells([min(a.size, WIDE_CELLS) for a in self.attributes])
+        parts = divide_by_cells([_weighed_cells(a) for a in self.attributes])
         for attribute, part in zip(self.attributes, parts, strict=True):
             share = self.settings.shares.histograms * float(part) * self._bins_part(attribute)
             if share:
@@ -319,16 +320,16 @@ class _Draft:
             yield PlannedRelease(
                 part=round_name(i),
                 kind="vector",
-                what="distances of all pairs to the model",
+                what="distances of all pairs to the model, taken off the rounds",
                 says="the model",
                 attributes=self.names,
                 choose=len(self.names),
                 or_fewer=True,
+                rule=Rule.AT_MOST,
                 noise_multiplier=self.noise(scores),
                 most_cells=most_pair_scores(len(self.names)),
                 share=scores,
                 whole=self.noise_multiplier,
-                gives_way=self.gives_way,
             )
             if i == TRIPLES_ROUND and triples:
                 yield PlannedRelease(
@@ -342,7 +343,7 @@ class _Draft:
                     most_cells=most_triple_scores(len(self.names)),
                     share=triples,
                     whole=self.noise_multiplier,
-                    gives_way=self.gives_way,
+                    gives_way=True,
                 )
             yield PlannedRelease(
                 part=round_name(i),
@@ -358,7 +359,7 @@ class _Draft:
                 most=most if i else max(most, len(forced_pairs(self.hints, place))),
                 share=marginals,
                 whole=self.noise_multiplier,
-                gives_way=self.gives_way,
+                gives_way=True,
             )
 
     def rest(self) -> Iterator[PlannedRelease]:
@@ -396,6 +397,11 @@ class _Draft:
         )
 
 
+def _weighed_cells(attribute: ModelAttribute) -> int:
+    """Return the cells that an attribute's part of the budget for histograms goes by."""
+    return min(attribute.size, WIDE_CELLS if attribute.ordered else MOST_CATEGORIES)
+
+
 def _check(
     attributes: Sequence[ModelAttribute], noise_multiplier: float, sequence: Sequence[str] | None, hints: Hints
 ) -> None:
@@ -409,3 +415,9 @@ def _check(
     named = {n for group in (*hints.functional, *hints.together, *hints.allowed) for n in group}
     if not named <= set(place):
         raise ModelError(f"a hint names unknown attributes: {', '.join(sorted(named - set(place)))}.")
+
+
+def _check_chains(attributes: Sequence[ModelAttribute], chains: Sequence[Sequence[str]]) -> None:
+    names = [name for chain in chains for name in chain]
+    if len(set(names)) != len(names) or not set(names) <= set(positions(attributes)):
+        raise ModelError("chains must name attributes of the model, each once at most.")

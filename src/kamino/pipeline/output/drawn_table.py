@@ -13,12 +13,13 @@ from kamino.constraints import DenialConstraint
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.conditions import Allowed, Given, allowed_codes, condition_text
+from kamino.pipeline.output.given_dates import draw_with_dates
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.sampling import DrawOptions, OnSweep, Sampling, SamplingPlan, build_plan, draw_table
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.conditioned import checks_of, draw_given
 from kamino.sampling.repair.repairing import repair
-from kamino.schema import CodedTable
+from kamino.schema import Codec, CodedTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,8 @@ def draw(
     Guarantees:
         Exactly as many rows as asked for.  [test_sample_has_the_asked_rows]
         Every row meets the condition, and no hard constraint is violated.  [test_conditions_hold_with_rules]
-        A condition is refused only if no table meets it.  [test_conditions_hold_with_rules]
+        A condition is refused only if no table meets it.  [test_conditions_hold_with_rules] One on a date that is told
+        by its distance from another may also be refused if hardly any row can meet it.
     """
     columns = draw_columns(fitted, num_rows, rng, given=given, ways=ways)
     return fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows))
@@ -56,13 +58,20 @@ def draw_columns(
     """Draw the codes of a table of exactly `num_rows` rows, all of which meet `given`."""
     if num_rows < 0:
         raise InputError(f"found {num_rows} rows asked for; expected none or more")
-    allowed = allowed_codes(fitted.codec, given or {})
+    codec, asked = fitted.codec, given or {}
+    plain = Codec(fitted.schema)
+    allowed = allowed_codes(plain, asked)
+    dates = {name: allowed.pop(name) for name in asked if name in codec.differences}
     try:
-        return draw_codes(fitted, num_rows, rng, ways, allowed)
+        if not dates:
+            return draw_codes(fitted, num_rows, rng, ways, allowed)
+        return draw_with_dates(lambda rows: draw_codes(fitted, rows, rng, ways, allowed), codec, num_rows, dates)
     except SamplingError as error:
-        if not allowed:
+        if not asked:
             raise
-        raise SamplingError(f"found the condition {condition_text(fitted.codec, allowed)}, but {error}") from error
+        raise SamplingError(
+            f"found the condition {condition_text(plain, {**allowed, **dates})}, but {error}"
+        ) from error
 
 
 def draw_codes(

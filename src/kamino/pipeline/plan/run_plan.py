@@ -34,7 +34,7 @@ from kamino.schema.coding.differences import Difference
 if TYPE_CHECKING:
     from kamino.model.neural import NeuralPlan
 
-CHOSEN_BY_THE_MODEL = "chosen by the model from what it has released; no hard constraint on pairs asks for one"
+CHOSEN_BY_THE_MODEL = "chosen by the model from what it has released"
 CHOSEN_BY_CHANCE = "the order of attributes is by chance: another run has another, unless it is given the same seed"
 _TYPES_WERE_FOUND = (
     "types of a CSV file's columns are found within the budget, and with few rows a column stays text; "
@@ -61,9 +61,9 @@ class RunPlan:
 
     `given` are the constraints as they were given, `constraints` are bound to the schema, `held` are those that made-up
     keys and `differences` between dates satisfy; whether more dates lie `close` together is measured. `sampling` is
-    None where the model chooses the order: `sampling_along` makes it then. `marginal` or `neural` is what the model is
-    fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of what is measured for
-    soft constraints. `notes` say what a reader of the table may not expect.
+    None where the model chooses the order, but for `chains`: `sampling_along` makes it then. `marginal` or `neural` is
+    what the model is fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of
+    what is measured for soft constraints. `notes` say what a reader of the table may not expect.
 
     Guarantees:
         A run makes the planned releases and no others.  [test_the_ledger_is_what_was_planned]
@@ -84,6 +84,7 @@ class RunPlan:
     schedule: Schedule = field(default_factory=Schedule)
     requirements: Requirements | None = None
     sequence: tuple[str, ...] | None = None
+    chains: tuple[tuple[str, ...], ...] = ()
     sampling: SamplingPlan | None = None
     marginal: MarginalPlan | None = None
     neural: NeuralPlan | None = None
@@ -171,16 +172,24 @@ class RunPlan:
             "rows": self.num_rows,
         }
 
+    @property
+    def order(self) -> str:
+        """Who chooses the order of attributes, in words."""
+        if not self.chains:
+            return f"{CHOSEN_BY_THE_MODEL}; no hard constraint on pairs asks for one"
+        return f"{CHOSEN_BY_THE_MODEL}, but for {'; '.join(' before '.join(chain) for chain in self.chains)}"
+
     def _sampling_json(self) -> dict[str, Any] | None:
         if self.sampling is not None or self.requirements is None:
             return self.sampling.to_json() if self.sampling else None
         return {
             "sequence": None,
-            "order": CHOSEN_BY_THE_MODEL,
+            "order": self.order,
+            "chains": [list(chain) for chain in self.chains],
             "steps": [
                 {
                     "last_of": list(step.among),
-                    "kind": step.kind,
+                    "kind": step.kind.value,
                     "constraints": [print_constraint(c) for c in step.constraints],
                 }
                 for step in self.requirements.open_steps()
@@ -298,6 +307,7 @@ def _complete(plan: RunPlan, codec: Codec) -> RunPlan:
         requirements=requirements,
         sampling=sampling,
         sequence=sampling.sequence if sampling is not None else None,
+        chains=() if sampling is not None else requirements.chains,
         weights_noise=noise,
         left_over=left_over(rules, settings, rates_noise=noise),
     )
@@ -313,6 +323,7 @@ def _with_marginal(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
         model_attributes(codec),
         noise_multiplier=model_noise(plan.constraints, gate),
         sequence=plan.sequence,
+        chains=plan.chains,
         hints=hints_of(plan.constraints, codec),
     )
     weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise)
@@ -351,11 +362,13 @@ def _sampling(codec: Codec, requirements: Requirements, rules: Constraints, sett
         return requirements.arrange(paper_sequence(codec, rules))
     if settings.sequence is SequenceMode.RANDOM:
         return requirements.arrange(random_order(tuple(codec.attributes), np.random.default_rng(settings.seed)))
-    if requirements.asks_for_an_order:
-        return requirements.arrange()
-    if settings.backend is Backend.NEURAL:
+    if settings.backend is Backend.NEURAL and not requirements.asks_for_an_order:
         return requirements.arrange(order_attributes(model_attributes(codec)))
-    return None
+    chained = requirements.chains
+    open_ = settings.backend is Backend.MARGINAL and (len(chained) != 1 or set(chained[0]) != set(codec.attributes))
+    if open_ and (chained or not requirements.asks_for_an_order):
+        return None
+    return requirements.arrange()
 
 
 def _bind(constraints: Constraints, schema: Schema, *, types_were_found: bool) -> Constraints:

@@ -23,12 +23,17 @@ def order_attributes(names: Sequence[str], rules: Rules) -> tuple[str, ...]:
     small domains first.
     """
     place = {name: i for i, name in enumerate(names)}
-    tied = _components([c.attributes for c in rules.pairs])
-    ordered = [_cheapest(sorted(group, key=place.__getitem__), rules) for group in tied]
-    ordered.sort(key=lambda group: (min(rules.sizes[name] for name in group), place[group[0]]))
-    first = [name for group in ordered for name in group]
+    first = [name for group in order_groups(names, rules) for name in group]
     rest = sorted(set(names) - set(first), key=lambda name: (rules.sizes[name], place[name]))
     return (*first, *rest)
+
+
+def order_groups(names: Sequence[str], rules: Rules) -> tuple[tuple[str, ...], ...]:
+    """Return the sets of attributes that constraints on pairs tie together, each in its cheapest order."""
+    place = {name: i for i, name in enumerate(names)}
+    tied = _components([c.attributes for c in rules.pairs])
+    ordered = [_cheapest(sorted(group, key=place.__getitem__), rules) for group in tied]
+    return tuple(sorted(ordered, key=lambda group: (min(rules.sizes[name] for name in group), place[group[0]])))
 
 
 def random_order(names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -14,9 +15,9 @@ from kamino.errors import SamplingError
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.feasible.refusal import refuse_unsatisfiable
 from kamino.sampling.plan.deciding import Rules, decide_step
-from kamino.sampling.plan.ordering import order_attributes
+from kamino.sampling.plan.ordering import order_attributes, order_groups
 from kamino.sampling.plan.reference_maps import ReferenceMap, read_reference
-from kamino.sampling.plan.sampling_plan import SamplingPlan, StepKind
+from kamino.sampling.plan.sampling_plan import SamplingPlan, Step, StepKind
 from kamino.sampling.plan.shapes import split_implied, without_made_up_keys
 from kamino.schema import Codec
 
@@ -77,6 +78,18 @@ class Requirements:
         """Whether a hard constraint on pairs makes one order of attributes better than another."""
         return bool(self.rules.pairs)
 
+    @cached_property
+    def chains(self) -> tuple[tuple[str, ...], ...]:
+        """Attributes that hard constraints on pairs tie together, in the order in which they cost least.
+
+        Whatever comes between them, the steps that keep those constraints are the same. None where a soft constraint
+        may end at any of them, and where every attribute is in one chain the order is known.
+
+        Guarantees:
+            Any sequence that keeps them has the steps that are planned.  [test_open_steps_are_those_of_every_order]
+        """
+        return () if self.rules.soft else order_groups(self.names, self.rules)
+
     def arrange(self, sequence: Sequence[str] | None = None) -> SamplingPlan:
         """Return the plan along `sequence`, or along the order that costs least."""
         order = tuple(sequence) if sequence is not None else order_attributes(self.names, self.rules)
@@ -98,31 +111,40 @@ class Requirements:
         Guarantees:
             Whatever the order, each step keeps what is said here.  [test_open_steps_are_those_of_every_order]
         """
-        spoken = (*self.rules.pairs, *self.rules.checks, *self.rules.soft)
+        spoken = (*self.rules.checks, *self.rules.soft)
         among: dict[tuple[str, ...], None] = dict.fromkeys((name,) for name in self.names)
         among |= dict.fromkeys(tuple(n for n in self.names if n in c.attributes) for c in spoken)
-        return tuple(
-            OpenStep(
-                among=names,
-                constraints=tuple(c for c in spoken if set(c.attributes) == set(names)),
-            )
-            for names in among
-        )
+        paired = dict(self._chain_steps())
+        found = []
+        for names in among:
+            kept = tuple(c for c in spoken if set(c.attributes) == set(names))
+            step = paired.get(names[0]) if len(names) == 1 else None
+            own = () if step is None else step.constraints
+            kind = _kind_of(kept) if step is None or step.kind is StepKind.FREE else step.kind
+            found.append(OpenStep(among=names, constraints=(*own, *kept), kind=kind))
+        return tuple(found)
+
+    def _chain_steps(self) -> Iterator[tuple[str, Step]]:
+        """The steps of attributes in chains, as far as constraints on pairs go."""
+        for chain in self.chains:
+            for i, name in enumerate(chain):
+                yield name, decide_step(name, frozenset(chain[:i]), self.rules)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenStep:
-    """Constraints on some attributes, kept where the last of these is drawn."""
+    """Constraints on some attributes, kept where the last of these is drawn, and how."""
 
     among: tuple[str, ...]
     constraints: tuple[DenialConstraint, ...]
+    kind: StepKind
 
-    @property
-    def kind(self) -> str:
-        """How the values are drawn as far as these constraints go."""
-        if not self.constraints:
-            return StepKind.FREE.value
-        return StepKind.MASK.value if all(c.is_hard for c in self.constraints) else StepKind.INDEXED.value
+
+def _kind_of(constraints: Sequence[DenialConstraint]) -> StepKind:
+    """How values are drawn as far as checks and soft constraints go."""
+    if not constraints:
+        return StepKind.FREE
+    return StepKind.MASK if all(c.is_hard for c in constraints) else StepKind.INDEXED
 
 
 def require(

@@ -105,7 +105,7 @@ class Codec:
         )
         self.differences = MappingProxyType(dict(differences))
         self._distances = {name: self.distance(name, each) for name, each in differences.items()}
-        self._decoded_in = _bases_first(tuple(self.plain), differences)
+        self.bases_first = _bases_first(tuple(self.plain), differences)
         self.attributes: Mapping[str, AttributeCodec] = MappingProxyType(
             {n: self._distances[n].codec if n in self._distances else each for n, each in self.plain.items()}
         )
@@ -155,7 +155,7 @@ class Codec:
     def as_values(self, columns: Mapping[str, Codes]) -> dict[str, Codes]:
         """Return codes with distances as codes of values again."""
         found = dict(columns)
-        for name in self._decoded_in:
+        for name in self.bases_first:
             found[name] = self._distances[name].decode(columns[name], found[self.differences[name].base])
         return found
 

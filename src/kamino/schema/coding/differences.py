@@ -69,14 +69,18 @@ class Distance:
 
     def decode(self, distances: Codes, base: Codes) -> Codes:
         """Return the codes of the attribute; those that would leave its domain are folded back into it."""
-        place = self._places_or_none(base)
-        lowest = np.zeros_like(place) if self._difference.least is None else np.maximum(place, 0)
+        place, lowest = self._places_or_none(base), self.lowest(base)
         highest = self._own.num_values - 1
         found = _fold(place + distances - self._middle, np.minimum(lowest, highest), highest)
         null = self._own.null_code
         if null is None:
             return found
         return np.where((distances == self.codec.null_code) | (lowest > highest), null, found)
+
+    def lowest(self, base: Codes) -> Codes:
+        """Return the lowest code that the order to the base permits; beyond the domain where it permits none."""
+        place = self._places_or_none(base)
+        return np.zeros_like(place) if self._difference.least is None else np.maximum(place, 0)
 
     def is_near(self, own: Codes, base: Codes, within: int) -> NDArray[np.bool_]:
         """Whether attribute and base are at most `within` codes of the attribute apart; False where one is null."""

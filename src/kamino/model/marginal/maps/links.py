@@ -51,17 +51,16 @@ def plan_links(
     num_rows: float,
     noise_multiplier: float,
     most_share: float,
-    sequence: Sequence[int] | None,
+    places: Mapping[int, int],
 ) -> list[Link]:
     """Choose the links that are worth their budget, at most `most_share` of it; reads public facts only.
 
-    `functional` are pairs (X, Y) with X -> Y. With a sequence, X must come after Y.
+    `functional` are pairs (X, Y) with X -> Y. Where their `places` are given, X must come after Y.
     """
-    place = {a: i for i, a in enumerate(sequence)} if sequence is not None else {}
     owners: dict[int, list[int]] = {}
     for wide, small in functional:
         # A column can be drawn given another only after it.
-        late = sequence is None or place[wide] > place[small]
+        late = wide not in places or small not in places or places[wide] > places[small]
         fits = sizes[wide] * frame_sizes[small] <= MOST_LINK_CELLS and frame_sizes[small] > 1
         clear = num_rows / sizes[wide] >= CLEAR * noise_multiplier / math.sqrt(most_share)
         if can_link(sizes[wide], sizes[small]) and late and fits and clear:
