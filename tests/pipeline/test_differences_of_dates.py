@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kamino import Synthesizer
 from kamino.constraints import Constraints
 from kamino.engine.closeness import count_close, share_close
+from kamino.pipeline.output.notes import distance_notes
 from kamino.pipeline.plan.differences import choose_bases, open_pairs, ordered_dates
 from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.private import PrivateCodes
@@ -58,6 +59,7 @@ def test_stays_keep_their_length(tmp_path: Path) -> None:
     fitted = synthesizer.fitted
     assert fitted.differences["end"].base == "start"
     assert {"born"} == {name for name in SCHEMA if name not in fitted.differences} - {"booked", "start"}
+    assert distance_notes(fitted.codec)[0].startswith("dates modelled by a distance: end by that from start")
     drawn = synthesizer.sample(4_000, seed=2)
     assert hours(drawn, "end", "start").min() >= 0
     for later, earlier in (("end", "start"), ("start", "booked")):

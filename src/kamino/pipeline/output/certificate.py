@@ -14,7 +14,7 @@ from kamino.constraints.counting.ranks import RankedTable
 from kamino.engine.typing import SPELLINGS
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.conditions import Given, allowed_values
-from kamino.pipeline.output.notes import found_notes, promise_notes, trusted_notes
+from kamino.pipeline.output.notes import distance_notes, found_notes, promise_notes, trusted_notes
 from kamino.sampling import Sampling
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.sampling.soft.sweeps import SweepLog
@@ -106,6 +106,7 @@ def _notes(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
     domains = (*found_notes(fitted.schema), *trusted_notes(fitted.schema, fitted.num_rows))
     if not fitted.settings.sampling.keeps_hard_constraints:
         return domains
+    domains = (*domains, *distance_notes(codec))
     return (*domains, *promise_notes(codec, fitted.constraints, num_rows), *_soft_notes(fitted))
 
 

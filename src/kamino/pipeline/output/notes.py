@@ -34,6 +34,16 @@ def found_notes(schema: Schema) -> tuple[str, ...]:
     )
 
 
+def distance_notes(codec: Codec) -> tuple[str, ...]:
+    """A line for the dates that are modelled by their distance from another.
+
+    Guarantees:
+        It names them with their bases.  [test_stays_keep_their_length]
+    """
+    found = [f"{print_name(name)} by that from {print_name(each.base)}" for name, each in codec.differences.items()]
+    return (f"dates modelled by a distance: {', '.join(found)}",) if found else ()
+
+
 def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
     """A line for each text whose trusted values are nearly as many as the noisy number of rows.
 

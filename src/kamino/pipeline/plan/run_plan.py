@@ -15,7 +15,7 @@ from kamino.errors import ConstraintError, ConstraintErrors, InputError, Privacy
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.modelling import LeftOver, left_over
-from kamino.pipeline.output.notes import promise_notes, trusted_notes
+from kamino.pipeline.output.notes import distance_notes, promise_notes, trusted_notes
 from kamino.pipeline.plan.bound_schema import bind_constraints, check_has_columns, check_names, held_by_keys, schema_for
 from kamino.pipeline.plan.differences import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
@@ -417,4 +417,4 @@ def _notes(plan: RunPlan, codec: Codec) -> tuple[str, ...]:
     weighed = settings.sampling is Sampling.CONSTRAINT_AWARE and plan.sampling is not None
     soft = soft_notes(plan.sampling, codec) if weighed and plan.sampling is not None else ()
     by_chance = settings.sequence is SequenceMode.RANDOM and settings.seed is None
-    return (*trusted, *promised, *soft, *((CHOSEN_BY_CHANCE,) if by_chance else ()))
+    return (*distance_notes(codec), *trusted, *promised, *soft, *((CHOSEN_BY_CHANCE,) if by_chance else ()))

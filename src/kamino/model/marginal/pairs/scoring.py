@@ -25,8 +25,9 @@ from kamino.model.protocol import FloatArray, IntArray, Measurer
 
 #: Pairs are scored both in bins and in groups if the noise of the distances is then below this part of the rows.
 CLEAR_SCORES = 0.03
-#: Scores of one round have at least this share of the budget, so that scores of a large table are next to exact.
-LEAST_SHARE = 0.004
+#: Scores of one round get what brings their noise down to the first part of the rows, and the second of the budget at
+#: least: a pair that explains a fiftieth of the rows is about the weakest that is worth its cells.
+TOLD_APART, LEAST_SHARE = 0.02, 0.01
 #: Triples with more cells than this, in groups of bins, are not scored; nor are more than so many triples.
 TRIPLE_CELLS, MOST_TRIPLES = 256, 1000
 #: Rows drawn from the model to find what it expects of triples: their noise is far below that of the distances.
@@ -52,14 +53,14 @@ def most_triple_scores(num_attributes: int) -> int:
 
 
 def needed_for_scores(frame: Frame, noise_multiplier: float) -> float:
-    """Return the share of the budget that brings the noise of one round's distances down to `CLEAR_SCORES`.
+    """Return the share of the budget that brings the noise of one round's distances down to `TOLD_APART`.
 
     Depends on what was released before. More would tell pairs apart that are hardly worth measuring.
     """
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     asked = len(_both_resolutions(frame, pairs))
-    needed = asked * (noise_multiplier / (CLEAR_SCORES * frame.num_rows)) ** 2
-    return max(needed * (1 + 1e-9), LEAST_SHARE) if asked else 0.0
+    needed = asked * (noise_multiplier / (TOLD_APART * frame.num_rows)) ** 2
+    return max(needed, LEAST_SHARE) if asked else 0.0
 
 
 def score_pairs(
