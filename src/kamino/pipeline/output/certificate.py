@@ -103,10 +103,13 @@ def _plain(value: object) -> object:
 def _notes(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
     """What the reader would not expect of a table of `num_rows` rows; all of it from what is public."""
     codec = fitted.codec
-    domains = (*found_notes(fitted.schema), *trusted_notes(fitted.schema, fitted.num_rows))
+    domains = (
+        *found_notes(fitted.schema),
+        *trusted_notes(fitted.schema, fitted.num_rows),
+        *distance_notes(codec),
+    )
     if not fitted.settings.sampling.keeps_hard_constraints:
         return domains
-    domains = (*domains, *distance_notes(codec))
     return (*domains, *promise_notes(codec, fitted.constraints, num_rows), *_soft_notes(fitted))
 
 
