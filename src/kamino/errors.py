@@ -7,7 +7,8 @@
     │   └── UnknownAttributeError names an attribute the schema does not have
     ├── ConstraintErrors          all that is wrong in one constraint file
     ├── PrivacyError              a budget, event or mechanism parameter that makes no sense
-    │   └── BudgetError           a charge that would go over the budget
+    │   └── BudgetError           a charge that would go over the budget, or a run over a policy
+    ├── LedgerError               a durable ledger cannot be used: unreadable, changed, or of another run
     ├── ModelError                a tuple model cannot be built, saved or loaded
     └── SamplingError             no table can satisfy the constraints
 
@@ -60,7 +61,11 @@ class PrivacyError(KaminoError):
 
 
 class BudgetError(PrivacyError):
-    """A charge would go over the budget. Nothing was drawn."""
+    """A charge would go over the budget, or a run over a policy. Nothing was drawn."""
+
+
+class LedgerError(KaminoError):
+    """A durable ledger, or the stored releases of a run, cannot be used as they are."""
 
 
 class ModelError(KaminoError):

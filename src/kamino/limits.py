@@ -51,6 +51,21 @@ MAX_QUERY_CHARS = 100_000
 MAX_UNIT_ROWS = 10**9
 """Kept of one privacy unit: noise grows with it, and drowns everything long before."""
 
+MAX_LEDGER_BYTES = 2**30
+"""Of one durable ledger: a million charges."""
+
+MAX_LEDGER_LINES = 2_000_000
+"""Of one durable ledger."""
+
+MAX_LEDGER_LINE_BYTES = 2**21
+"""Of one line of a durable ledger: a release that names ten thousand attributes."""
+
+MAX_RELEASE_BYTES = 2**30
+"""Of one stored release: sixty million counts, as text."""
+
+MAX_COUNT = 10**12
+"""Of how often one event happens: far more steps than any training has."""
+
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?")
 _SHOWN = 60
 

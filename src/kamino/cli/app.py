@@ -30,8 +30,12 @@ COMMANDS = {
     "synth": "Make a private synthetic table that keeps the constraints.",
     "sample": "Draw a table from a fitted model. Costs no privacy, however often.",
     "report": "Compare a synthetic table with the true one, on one page that needs no network.",
+    "ledger": "Show, check and limit what was released about a dataset, over all runs.",
     "demo": "Make a private synthetic copy of a built-in tax table, and compare the two.",
 }
+
+# Where a command is, if not in a module of its name.
+_MODULES = {"ledger": "durable_ledger"}
 
 
 class Commands(typer.core.TyperGroup):
@@ -58,8 +62,10 @@ class Commands(typer.core.TyperGroup):
 
 
 def load_command(name: str) -> Any:
-    """Import one command."""
-    function = getattr(importlib.import_module(f"kamino.cli.commands.{name}"), name)
+    """Import one command, or a group of them."""
+    function = getattr(importlib.import_module(f"kamino.cli.commands.{_MODULES.get(name, name)}"), name)
+    if isinstance(function, typer.Typer):
+        return typer.main.get_command(function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
     alone.command(name)(function)
     return typer.main.get_command(alone)

@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
+from kamino.cli.console import error_console
 from kamino.constraints import Constraints
+from kamino.errors import InputError
 from kamino.io.text import read_text
 from kamino.pipeline import Backend, Preset, SequenceMode, WeightMode
+from kamino.pipeline.ledgering import LedgerUse
 from kamino.privacy import Neighbours
 from kamino.sampling import Sampling
 
@@ -34,6 +37,29 @@ SeedOption = Annotated[
 ]
 UnitOption = Annotated[str | None, typer.Option("--unit", help="Column that says whose a row is; protects all of it.")]
 MaxRowsOption = Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")]
+_LEDGER = "Durable ledger"
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="Enter the run in this file before anything is read; see kamino ledger.",
+        rich_help_panel=_LEDGER,
+    ),
+]
+DatasetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", help="Name of the dataset in the ledger; by default that of the file.", rich_help_panel=_LEDGER
+    ),
+]
+ResumeOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--resume/--no-resume",
+        help="Go on with an unfinished run of the same plan, or start anew; by default go on if there is one.",
+        rich_help_panel=_LEDGER,
+    ),
+]
 # Choices of the method: what is not given is as the preset has it.
 _METHOD = "Method"
 PresetOption = Annotated[
@@ -96,6 +122,22 @@ def read_constraints(path: Path | None) -> Constraints:
     if path is None:
         return Constraints()
     return Constraints.parse(read_text(path, what="constraint file"), source=str(path))
+
+
+def ledger_use(path: Path | None, dataset: str | None, resume: bool | None) -> LedgerUse | None:
+    """What the options of the durable ledger ask for; what the user should know is told on standard error."""
+    if path is None:
+        if dataset is not None or resume is not None:
+            raise InputError(
+                "found --dataset, --resume or --no-resume without a ledger; expected --ledger FILE as well"
+            )
+        return None
+    return LedgerUse(path=path, dataset=dataset, resume=resume, tell=tell)
+
+
+def tell(text: str) -> None:
+    """Say a line on standard error."""
+    error_console().print(text, markup=False, soft_wrap=True)
 
 
 def shown_epsilon(epsilon: float | None) -> str:

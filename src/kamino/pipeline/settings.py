@@ -53,6 +53,7 @@ class Settings:
     numeric attribute are tried for a row, by row-by-row sampling. jobs: sub-models of the neural backend trained at a
     time; cluster: the address of a cluster that trains them, which then sees private rows.
     seed: for tests only; fixes noise and draws, and marks the run "not for release".
+    draw_seed: fixes choices that cost no privacy and nothing else, so that a run can go on as it began.
     """
 
     epsilon: float = 1.0
@@ -71,6 +72,7 @@ class Settings:
     jobs: int = 1
     cluster: str | None = None
     seed: int | None = None
+    draw_seed: int | None = None
 
     def __post_init__(self) -> None:
         for name, kind in _CHOICES.items():
@@ -88,6 +90,11 @@ class Settings:
     def budget(self) -> Budget:
         """The privacy budget."""
         return Budget(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
+
+    @property
+    def chance(self) -> int | None:
+        """The seed of choices that cost no privacy: orders by chance, weights, rows; None for one of the system."""
+        return self.seed if self.seed is not None else self.draw_seed
 
     @property
     def privacy_unit(self) -> PrivacyUnit:
@@ -112,8 +119,8 @@ class Settings:
         return Settings(**{**PRESETS[_choice("preset", Preset, preset)], **chosen})
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that `json.dumps` takes, without facts of the machine; an infinite epsilon is null."""
-        given = {name: value for name, value in asdict(self).items() if name not in ("jobs", "cluster")}
+        """Plain data that `json.dumps` takes, without facts of one run or machine; an infinite epsilon is null."""
+        given = {name: value for name, value in asdict(self).items() if name not in ("jobs", "cluster", "draw_seed")}
         plain = {name: value.value if isinstance(value, enum.Enum) else value for name, value in given.items()}
         return {**plain, "epsilon": None if math.isinf(self.epsilon) else self.epsilon}
 

@@ -9,10 +9,13 @@ from typing import Any
 
 
 @contextmanager
-def telling_what_is_spent(ledger: Callable[[], Mapping[str, Any]], *, model: Path | None = None) -> Iterator[None]:
+def telling_what_is_spent(
+    ledger: Callable[[], Mapping[str, Any]], *, model: Path | None = None, resumable: bool = False
+) -> Iterator[None]:
     """Add to whatever ends the block what the releases so far cost. A ledger is public, so its cost may be told.
 
-    `ledger` gives the ledger as plain data; `model` is where the fitted model was kept, if it was.
+    `ledger` gives the ledger as plain data; `model` is where the fitted model was kept, if it was; `resumable` says
+    that a durable ledger has the releases, so that the run can go on.
 
     Guarantees:
         An error after a release tells what is spent, and one before any does not.  [test_a_late_error_tells_the_cost]
@@ -20,13 +23,13 @@ def telling_what_is_spent(ledger: Callable[[], Mapping[str, Any]], *, model: Pat
     try:
         yield
     except BaseException as problem:
-        note = spent_note(ledger(), model=model)
+        note = spent_note(ledger(), model=model, resumable=resumable)
         if note:
             problem.add_note(note)
         raise
 
 
-def spent_note(ledger: Mapping[str, Any], *, model: Path | None = None) -> str:
+def spent_note(ledger: Mapping[str, Any], *, model: Path | None = None, resumable: bool = False) -> str:
     """What the releases of a ledger cost, and what to do; nothing where none was made, or where none is private."""
     count, budget = len(ledger["entries"]), ledger["epsilon"]
     if not count or budget is None:
@@ -36,6 +39,11 @@ def spent_note(ledger: Mapping[str, Any], *, model: Path | None = None) -> str:
     text = f"{releases} made before this: epsilon {spent:.4g} of {budget:g} is spent. "
     if model is not None and model.is_file():
         return f"{text}The model is in {model}: draw from it with kamino sample, which costs nothing more."
+    if resumable:
+        return (
+            f"{text}The releases are stored: the same command goes on from there and pays nothing twice. What is not "
+            "gone on with stays set aside until it is closed (kamino ledger close)."
+        )
     return (
         f"{text}Another run spends its budget on top of it: run again only if you accept that. Where a schema declares "
         "types and domains (kamino init), more faults are found before anything is spent."

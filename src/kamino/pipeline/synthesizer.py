@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kamino.constraints.collection import Constraints
 from kamino.errors import InputError, ModelError
 from kamino.io.text import read_text
+from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.settings import Preset, Settings
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, silent
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kamino.pipeline.output.conditions import Given
     from kamino.pipeline.output.writing import WrittenTable
     from kamino.pipeline.plan.run_plan import RunPlan
+    from kamino.privacy.durable.durable_run import DurableRun
     from kamino.sampling import OnSweep
     from kamino.sampling.soft.sweeps import SweepLog
 
@@ -35,6 +37,8 @@ class Synthesizer:
         schema: a `Schema`, or the path of a schema file; None to draft one from names and types.
         constraints: `Constraints`, their text, or the path of a constraint file.
         preset: choices that belong together; "paper" does everything as the paper does (needs `kamino[neural]`).
+        ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
+        dataset: the name of the dataset in the ledger; needed for a table in memory.
         settings: keywords of `Settings`: epsilon, delta, neighbours, unit, max_rows, trust_domain, seed, ...; each
             wins over the preset.
 
@@ -54,6 +58,8 @@ class Synthesizer:
         constraints: Constraints | str | os.PathLike[str] = Constraints(),
         *,
         preset: Preset | str = Preset.DEFAULT,
+        ledger: LedgerUse | str | os.PathLike[str] | None = None,
+        dataset: str | None = None,
         **settings: Any,
     ) -> None:
         self.settings = Settings.of(preset, **settings)
@@ -64,6 +70,10 @@ class Synthesizer:
             self.settings = replace(self.settings, unit=self.schema.unit, max_rows=self.schema.max_rows)
         self._fitted: Fitted | None = None
         self._like: type | None = None
+        self._ledger = LedgerUse.of(ledger, dataset)
+        self._run: DurableRun | None = None
+        self._draw_seed: int | None = None
+        self._num_draws = 0
 
     def __repr__(self) -> str:
         state = "fitted" if self._fitted else "not fitted"
@@ -76,35 +86,98 @@ class Synthesizer:
         query: str | None = None,
         num_rows: int | None = None,
         progress: Progress = silent,
+        keep_releases: bool = False,
     ) -> Synthesizer:
         """Spend the budget on a table: a data frame, a path, or a database URL with a query. Can be repeated.
 
         Every call spends the whole budget once more: two fits of one table cost twice. `num_rows` says how many rows
         will be asked for, so that constraints which so many cannot satisfy are refused before anything is spent.
+
+        With a ledger, the run is entered there before the table is read, and goes on with one of the same plan that
+        ended early. With `keep_releases`, it can still go on after this returns, until `finish` is called.
         """
+        if self._ledger is None:
+            self._fit(table, self.settings, query=query, num_rows=num_rows, progress=progress)
+            return self
+        run = self._open_run(self._ledger, table, query=query, num_rows=num_rows)
+        try:
+            settings = with_draw_seed(self.settings, run)
+            self._fit(table, settings, query=query, num_rows=num_rows, progress=progress, run=run)
+            run.close()
+        except BaseException:
+            run.leave()
+            raise
+        self._run, self._draw_seed, self._num_draws = run, run.draw_seed, 0
+        if not keep_releases:
+            self.finish()
+        return self
+
+    def _fit(
+        self,
+        table: object,
+        settings: Settings,
+        *,
+        query: str | None,
+        num_rows: int | None,
+        progress: Progress,
+        run: DurableRun | None = None,
+    ) -> None:
+        """Read, plan and fit."""
         from kamino.io import read_table
         from kamino.pipeline.fitting import fit, open_gate
         from kamino.pipeline.plan.run_plan import plan_table
         from kamino.privacy.private import PrivateTable
 
         progress(Stage.READ)
-        guarded = not self.settings.trust_domain
-        untyped = _is_csv(table) and guarded
+        guarded = not settings.trust_domain
         private = PrivateTable(read_table(table, query=query, private=guarded))
         plan = plan_table(
             private,
             self.schema,
             self.constraints,
-            self.settings,
-            untyped=untyped,
+            settings,
+            untyped=_is_csv(table) and guarded,
             folder=self._folder,
             num_rows=num_rows,
         )
-        gate = open_gate(self.settings)
-        with telling_what_is_spent(gate.ledger.to_dict):
+        gate = open_gate(settings)
+        if run is not None:
+            run.attach(gate)
+        with telling_what_is_spent(gate.ledger.to_dict, resumable=run is not None):
             self._fitted = fit(private, plan, gate, progress=progress)
         self._like = None if isinstance(table, str | os.PathLike) else type(table)
-        return self
+
+    def _open_run(self, use: LedgerUse, table: object, *, query: str | None, num_rows: int | None) -> DurableRun:
+        """Enter the run in the ledger, before anything is read."""
+        self.finish()
+        facts = RunFacts(
+            command="synth",
+            settings=self.settings,
+            schema=self.schema,
+            constraints=self.constraints,
+            files=self.reference_files,
+            num_rows=num_rows,
+            query=query,
+            untyped=_is_csv(table) and not self.settings.trust_domain,
+        )
+        return open_run(use, table, facts)
+
+    @property
+    def run(self) -> DurableRun | None:
+        """The run in a durable ledger whose releases are still stored."""
+        return self._run
+
+    def finish(self) -> None:
+        """Remove the stored releases of a fit with `keep_releases`: what was drawn from it is safe."""
+        if self._run is not None:
+            self._run.finish()
+            self._run = None
+
+    def leave(self) -> None:
+        """Keep the stored releases of a fit with `keep_releases`, for another process to go on from."""
+        if self._run is not None:
+            self._run.leave()
+            self._run = None
 
     @property
     def reference_files(self) -> tuple[Path, ...]:
@@ -191,7 +264,12 @@ class Synthesizer:
         import numpy as np
 
         chosen = seed if seed is not None else self.settings.seed
-        rng = np.random.default_rng(None if chosen is None else [chosen, draw_number])
+        key = None if chosen is None else [chosen, draw_number]
+        if chosen is None and self._draw_seed is not None:
+            # The first draw of a run that went on is the first draw of that run; later ones differ from it.
+            key = [self._draw_seed, draw_number, self._num_draws]
+            self._num_draws += 1
+        rng = np.random.default_rng(key)
         return self.fitted.num_rows if num_rows is None else num_rows, rng
 
     def certificate(

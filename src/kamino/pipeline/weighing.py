@@ -113,7 +113,7 @@ def weigh(
     """Measure the table's violations of soft constraints, and find the weights that make the output do the same."""
     if not has_soft(rules):
         return FoundWeights()
-    rng = np.random.default_rng(settings.seed)
+    rng = np.random.default_rng(settings.chance)
     if settings.weights is WeightMode.MATCHING:
         rates = release_rates(codes, codec, rules, gate, model=model, noise_multiplier=noise_multiplier)
         return find_weights(plan, model, codec, rates, rng)

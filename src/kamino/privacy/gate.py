@@ -26,9 +26,9 @@ from kamino.privacy.accounting.budget import Budget
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
 from kamino.privacy.mechanisms import bounds, categories, counts, gradients, samples, vectors
-from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise
+from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise, SeededNoise
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.privacy.tape import LiveTape, S, T, Tape
+from kamino.privacy.tape import COINS, ROW_COINS, Keeper, LiveTape, S, StoredTape, T, Tape, is_live
 from kamino.privacy.unit import PrivacyUnit, choose_rows, unit_values
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Gate:
                 f"the unit column {self.unit.column!r} is not in the table; its columns: "
                 f"{', '.join(table.column_names)}."
             )
-        entry = Entry(kind="coins", what="coins to choose rows of a unit", attributes=(), events=())
+        entry = Entry(kind=COINS, what=ROW_COINS, attributes=(), events=())
         coins = self._tape.play(entry, lambda: None, lambda _: self.noise.coins())
         kept = choose_rows(unit_values(table.column(self.unit.column)), self.unit.max_rows, coins)
         self._rows_selected = True
@@ -263,7 +263,25 @@ class Gate:
         """Draw a part of what was charged. For mechanisms only."""
         return self._tape.play(entry, truth, answer)
 
+    def store(self, keeper: Keeper, *, on_charge: Callable[[Entry], None]) -> None:
+        """Let every charge be entered elsewhere before it counts, and every release be stored before it is handed out.
+
+        Releases that are stored already are handed out as they were. Must come before the first charge.
+        """
+        if self.ledger.entries:
+            raise PrivacyError("a gate was used before its releases were to be stored; open another one.")
+        self.ledger.on_charge = on_charge
+        self._tape = StoredTape(self._tape, keeper, self._renew)
+
+    def _renew(self, number: int) -> None:
+        """Let the noise of a test follow from the number of the release, so that releases that are not drawn take none.
+
+        Noise of the operating system is new every time.
+        """
+        if isinstance(self.noise, SeededNoise):
+            self.noise.begin(number)
+
     @property
     def is_live(self) -> bool:
-        """Whether releases are drawn without a tape, so that steps of a mechanism may run in one go."""
-        return isinstance(self._tape, LiveTape)
+        """Whether no test records or plays back, so that steps of a mechanism may run in one go."""
+        return is_live(self._tape)

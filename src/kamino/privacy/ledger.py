@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from kamino.errors import BudgetError, PrivacyError
@@ -94,6 +94,8 @@ class Ledger:
         self.unit = unit or PrivacyUnit()
         self.mark = mark if budget.is_private else NOT_PRIVATE
         """Why the run must not be released: "", "not for release" or "not private"."""
+        self.on_charge: Callable[[Entry], None] | None = None
+        """Told of each charge that fits, before it counts and so before any draw; if it raises, nothing is charged."""
         self._entries: list[Entry] = []
         self._tallies = {relation: Tally() for relation in Neighbours}
         self._sealed: list[Sealed] = []
@@ -129,6 +131,8 @@ class Ledger:
                 "the run promises under replace. Nothing was drawn. Plan fewer or noisier sampled releases, or plan "
                 "the run for replace."
             )
+        if self.on_charge is not None:
+            self.on_charge(entry)
         self._unbounded |= any(_is_unbounded(event, self.budget.neighbours) for event, _ in entry.events)
         self._aside = max(0.0, self._aside - entry.from_aside)
         self._tallies = tallies

@@ -72,7 +72,12 @@ class SeededNoise:
     """Repeatable noise, for tests only: marks all it makes "not for release"."""
 
     def __init__(self, seed: int) -> None:
+        self._seed = seed
         self._rng = np.random.default_rng(seed)
+
+    def begin(self, number: int) -> None:
+        """Go on with noise that the seed and a number decide, whatever was drawn before."""
+        self._rng = np.random.default_rng([self._seed, number])
 
     @property
     def mark(self) -> str:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import pyarrow as pa
 import typer
 
 from kamino.cli.console import counted, error_console
-from kamino.cli.options import DataArgument, DeltaOption, QueryOption, SchemaOption, SeedOption, shown_epsilon
+from kamino.cli.options import (
+    DataArgument,
+    DatasetOption,
+    DeltaOption,
+    LedgerOption,
+    QueryOption,
+    ResumeOption,
+    SchemaOption,
+    SeedOption,
+    ledger_use,
+    shown_epsilon,
+    tell,
+)
 from kamino.engine import keep_rows, with_types
 from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import InputError
@@ -16,7 +30,9 @@ from kamino.io import read_table
 from kamino.io.text import read_text
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
+from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, standing
 from kamino.pipeline.spending import telling_what_is_spent
+from kamino.privacy.durable.durable_run import DurableRun
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Schema, check_columns
 
@@ -35,36 +51,69 @@ def suggest(
     ] = False,
     query: QueryOption = None,
     seed: SeedOption = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    resume: ResumeOption = None,
 ) -> None:
     """Print constraints that the table seems to keep, one a line with the part of rows that break it, ready to paste.
 
     Looks for keys, for dependencies with one or two columns on the left, and for orders of two columns whose types are
     in the schema or trusted. What is printed is private within epsilon; add it to what you spend elsewhere.
     """
-    # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
-    private = PrivateTable(read_table(data, query=query, private=not trust_domain))
-    if not private.names:
-        raise InputError("found a table without columns; expected at least one")
     known = None
     if schema is not None:
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-        _check_typed(private, known)
-    gate = open_gate(_settings(known, epsilon=epsilon, delta=delta, seed=seed))
-    with telling_what_is_spent(gate.ledger.to_dict):
-        # The unit's column may be a key, which typing leaves out: rows are chosen before.
-        private = keep_rows(private, gate)
+    settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed)
+    facts = RunFacts(
+        command="suggest",
+        settings=settings,
+        schema=known,
+        query=query,
+        finds_domains=False,
+        more={"trust_domain": trust_domain},
+    )
+    with _entered(ledger_use(ledger, dataset, resume), data, facts) as run:
+        # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
+        private = PrivateTable(read_table(data, query=query, private=not trust_domain))
+        if not private.names:
+            raise InputError("found a table without columns; expected at least one")
         if known is not None:
-            private = with_types(private, known)
-        has_types = known is not None or trust_domain
-        ordered = tuple(field.name for field in private.without_rows().schema if has_types and _is_number(field.type))
-        found = suggest_constraints(private, gate, ordered=ordered)
-    for each in found:
-        typer.echo(str(each))
+            _check_typed(private, known)
+        gate = open_gate(settings)
+        if run is not None:
+            run.attach(gate)
+        with telling_what_is_spent(gate.ledger.to_dict, resumable=run is not None):
+            # The unit's column may be a key, which typing leaves out: rows are chosen before.
+            private = keep_rows(private, gate)
+            if known is not None:
+                private = with_types(private, known)
+            typed = known is not None or trust_domain
+            ordered = tuple(field.name for field in private.without_rows().schema if typed and _is_number(field.type))
+            found = suggest_constraints(private, gate, ordered=ordered)
+        for each in found:
+            typer.echo(str(each))
     spent = shown_epsilon(gate.ledger.spent())
     error_console().print(
         f"{counted(len(found), 'suggestion')}; spent epsilon {spent} at delta {delta:g}, unit: {gate.unit.describe()}.",
         markup=False,
     )
+
+
+@contextmanager
+def _entered(use: LedgerUse | None, data: str, facts: RunFacts) -> Iterator[DurableRun | None]:
+    """A run in the durable ledger, if there is one: ended when the block ends well, and else left to go on later."""
+    if use is None:
+        yield None
+        return
+    run = open_run(use, data, facts)
+    try:
+        yield run
+        run.close()
+    except BaseException:
+        run.leave()
+        raise
+    tell(standing(run))
+    run.finish()
 
 
 def _settings(schema: Schema | None, *, epsilon: float, delta: float, seed: int | None) -> Settings:

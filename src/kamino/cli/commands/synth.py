@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -14,13 +16,16 @@ from kamino.cli.options import (
     ClusterOption,
     ConstraintsOption,
     DataArgument,
+    DatasetOption,
     DeltaOption,
     EpsilonOption,
     JobsOption,
+    LedgerOption,
     MaxRowsOption,
     NeighboursOption,
     PresetOption,
     QueryOption,
+    ResumeOption,
     RowsOption,
     SamplingOption,
     SchemaOption,
@@ -29,12 +34,15 @@ from kamino.cli.options import (
     SweepsOption,
     UnitOption,
     WeightsOption,
+    ledger_use,
+    tell,
 )
-from kamino.cli.outputs import refuse_model, refuse_table
+from kamino.cli.outputs import refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints
 from kamino.pipeline import Preset, Stage, Synthesizer
+from kamino.pipeline.ledgering import standing
 from kamino.pipeline.spending import telling_what_is_spent
 
 STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
@@ -66,10 +74,14 @@ def synth(
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
     query: QueryOption = None,
     seed: SeedOption = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    resume: ResumeOption = None,
 ) -> None:
     """Make a private synthetic table that keeps the constraints.
 
-    Beside it goes OUT.certificate.json: how private the table is, and which constraints it keeps.
+    Beside it goes OUT.certificate.json: how private the table is, and which constraints it keeps. With --ledger, a run
+    that was killed goes on where it was when the same command is given again, and pays nothing twice.
     """
     synthesizer = Synthesizer(
         schema,
@@ -90,15 +102,31 @@ def synth(
         jobs=jobs,
         cluster=cluster,
         seed=seed,
+        ledger=ledger_use(ledger, dataset, resume),
     )
-    inputs = (data, schema, constraints, *synthesizer.reference_files)
+    inputs = (data, schema, constraints, ledger, *synthesizer.reference_files)
     refuse_table(output, *inputs)
     if save_model is not None:
         refuse_model(save_model, output, *inputs)
-    with show_stages(*STAGES) as progress:
-        synthesizer.fit(data, query=query, num_rows=rows, progress=progress)
-        with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model):
+    if ledger is not None:
+        refuse_overwriting(ledger, data, schema, constraints, *synthesizer.reference_files)
+    with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
+        synthesizer.fit(data, query=query, num_rows=rows, progress=progress, keep_releases=True)
+        with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
             if save_model is not None:
                 synthesizer.save(save_model)
             written = synthesizer.write(output, rows, progress=progress)
+        stands = standing(synthesizer.run) if synthesizer.run is not None else None
+        synthesizer.finish()
     print_run(output_console(), written.certificate, output=output)
+    if stands is not None:
+        tell(stands)
+
+
+@contextmanager
+def leaving_in_order(synthesizer: Synthesizer) -> Iterator[None]:
+    """Let go of the run in a durable ledger, however the block ends, so that it can go on."""
+    try:
+        yield
+    finally:
+        synthesizer.leave()

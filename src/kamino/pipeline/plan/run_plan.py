@@ -361,7 +361,7 @@ def _sampling(codec: Codec, requirements: Requirements, rules: Constraints, sett
     if settings.sequence is SequenceMode.PAPER:
         return requirements.arrange(paper_sequence(codec, rules))
     if settings.sequence is SequenceMode.RANDOM:
-        return requirements.arrange(random_order(tuple(codec.attributes), np.random.default_rng(settings.seed)))
+        return requirements.arrange(random_order(tuple(codec.attributes), np.random.default_rng(settings.chance)))
     if settings.backend is Backend.NEURAL and not requirements.asks_for_an_order:
         return requirements.arrange(order_attributes(model_attributes(codec)))
     chained = requirements.chains

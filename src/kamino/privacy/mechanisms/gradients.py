@@ -105,8 +105,21 @@ def release_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPlan)
     """Charge all steps, then run them; see `Gate.release_descent`."""
     coins = open_descent(gate, plan)
     if gate.is_live:
-        return run_descent(rows, descent, plan, coins, noisy=gate.budget.is_private)
+        return _whole_descent(gate, rows, descent, plan, coins)
     return _recorded_descent(gate, rows, descent, plan, coins)
+
+
+def _whole_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPlan, coins: bytes) -> Any:
+    """Run all steps in one go; their end is what is handed out, and stored where releases are."""
+    import jax
+
+    def run() -> tuple[NDArray[Any], ...]:
+        state = run_descent(rows, descent, plan, coins, noisy=gate.budget.is_private)
+        return tuple(np.asarray(leaf) for leaf in jax.tree.leaves(state))
+
+    entry = _entry(gate, plan, (), kind="descent")
+    leaves = gate.play(entry, truth=lambda: None, answer=lambda _: run())
+    return jax.tree.unflatten(jax.tree.structure(descent.start()), leaves)
 
 
 def open_descent(gate: Gate, plan: DescentPlan) -> bytes:

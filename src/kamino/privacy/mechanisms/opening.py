@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kamino.errors import PrivacyError
 from kamino.privacy.accounting.events import PoissonGaussianEvent
 from kamino.privacy.ledger import Entry
+from kamino.privacy.tape import COINS
 
 if TYPE_CHECKING:
     from kamino.privacy.gate import Gate
@@ -34,5 +35,5 @@ def sampled_event(
 
 def draw_coins(gate: Gate, what: str, attributes: tuple[str, ...]) -> bytes:
     """Return the secret bytes that a release's samples and noise come from. They cost nothing and are never shown."""
-    entry = Entry(kind="coins", what=f"coins of {what}", attributes=attributes, events=())
+    entry = Entry(kind=COINS, what=f"coins of {what}", attributes=attributes, events=())
     return gate.play(entry, truth=lambda: None, answer=lambda _: gate.noise.coins())

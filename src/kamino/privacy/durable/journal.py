@@ -1,0 +1,218 @@
+"""The stored releases of one run: what was drawn, on the disk before anything can follow from it.
+
+A run's releases stand in a file of hashed lines beside the ledger, `LEDGER.RUN.releases`, until its table is written.
+They are noisy answers, which are public, and what they were asked for; no private value, and no secret bytes from which
+noise was made (see `kamino.privacy.tape.StoredTape`). The first line holds a seed for choices that cost no privacy,
+such as which rows are drawn from the model, so that a run that goes on ends as it would have. Whoever works on the run
+holds the lock of the file.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kamino.errors import LedgerError
+from kamino.limits import MAX_RELEASE_BYTES
+from kamino.privacy.durable.chain import Chain, Limits, Line, remove
+from kamino.privacy.durable.store import charged_as
+from kamino.privacy.ledger import Entry
+from kamino.privacy.mechanisms.categories import NoisyCategories
+
+JOURNAL_LIMITS = Limits(
+    what="a file of stored releases", file_bytes=16 * 2**30, lines=10_000_000, line_bytes=MAX_RELEASE_BYTES
+)
+_SUFFIX = ".releases"
+# Numbers that are exact in the arrays that mechanisms release.
+_TYPES = frozenset({"<i8", "<i4", "<f4", "<f8", "<u4", "|b1", "|u1"})
+_MOST_DIMENSIONS = 16
+
+
+def journal_path(ledger: Path, run: str) -> Path:
+    """Where the stored releases of a run are."""
+    return ledger.with_name(f"{ledger.name}.{run}{_SUFFIX}")
+
+
+def journals_of(ledger: Path) -> dict[str, Path]:
+    """All files of stored releases beside a ledger, by their runs."""
+    prefix = f"{ledger.name}."
+    found = sorted(path for path in ledger.parent.iterdir() if path.name.startswith(prefix))
+    return {path.name.removeprefix(prefix).removesuffix(_SUFFIX): path for path in found if path.name.endswith(_SUFFIX)}
+
+
+class Journal:
+    """The stored releases of a run that this process works on.
+
+    Guarantees:
+        What is played back is what was drawn, bit by bit.  [test_stored_releases_come_back_as_they_were]
+        A release is on the disk before it is handed out.  [test_a_release_is_on_the_disk_before_it_is_handed_out]
+    """
+
+    def __init__(self, chain: Chain, draw_seed: int, records: Mapping[int, Mapping[str, Any]]) -> None:
+        self._chain = chain
+        self.draw_seed = draw_seed
+        self._records = dict(records)
+
+    @classmethod
+    def create(cls, path: Path, run: str) -> Journal:
+        """Begin the file of a new run, and hold its lock."""
+        chain = Chain.open(path, JOURNAL_LIMITS, create=True)
+        try:
+            if not chain.try_lock() or any(True for _ in chain.read_on()) or chain.half_line:
+                raise LedgerError(f"{path}: found a file of another run, expected none; remove it")
+            seed = secrets.randbits(63)
+            chain.append({"kind": "releases", "run": run, "draw_seed": seed})
+        except BaseException:
+            chain.close()
+            remove(path)
+            raise
+        return cls(chain, seed, {})
+
+    @classmethod
+    def reopen(cls, path: Path, run: str) -> Journal | None:
+        """Go on with the file of a run that ended early; None if a process is at work on it.
+
+        Raises:
+            LedgerError: it is not that run's, or was changed.
+        """
+        chain = Chain.open(path, JOURNAL_LIMITS)
+        try:
+            if not chain.try_lock():
+                chain.close()
+                return None
+            lines = list(chain.read_on())
+            return cls(chain, _draw_seed(lines, run, path), _records(lines, path))
+        except BaseException:
+            chain.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._chain.path
+
+    def find(self, number: int, entry: Entry) -> tuple[bool, Any]:
+        """Whether a release was stored under a number, and what it was.
+
+        Raises:
+            LedgerError: something else was stored under it.
+        """
+        record = self._records.get(number)
+        if record is None:
+            return False, None
+        if record.get("entry") != charged_as(entry):
+            raise LedgerError(changed(self.path, f"release {number} ({entry.kind})"))
+        return True, _decode(record, self.path)
+
+    def keep(self, number: int, entry: Entry, released: object) -> None:
+        """Store a release; it is on the disk when this returns."""
+        record = {"number": number, "entry": charged_as(entry), **_encode(released)}
+        self._chain.append(record)
+        self._records[number] = record
+
+    def release(self) -> None:
+        """Close the file and let others go on with the run."""
+        self._chain.close()
+
+    def discard(self) -> None:
+        """Close the file and remove it: nobody can go on with the run."""
+        remove(self.path)
+        self._chain.close()
+
+
+def changed(path: Path, what: str) -> str:
+    """What is said of a run that asks for something else than the run it goes on with."""
+    return (
+        f"{path}: {what} is another one than was stored: the columns of the table, a public file, a setting or the "
+        "libraries have changed since. Go back to what it was, or start anew with --no-resume, which pays again"
+    )
+
+
+def _draw_seed(lines: list[Line], run: str, path: Path) -> int:
+    first = lines[0].body if lines else {}
+    seed = first.get("draw_seed")
+    if first.get("kind") != "releases" or first.get("run") != run or not isinstance(seed, int) or seed < 0:
+        raise LedgerError(f"{path}: found something else, expected the stored releases of run {run}")
+    return seed
+
+
+def _records(lines: list[Line], path: Path) -> dict[int, Mapping[str, Any]]:
+    found: dict[int, Mapping[str, Any]] = {}
+    for line in lines[1:]:
+        number = line.body.get("number")
+        if not isinstance(number, int) or number in found:
+            raise LedgerError(f"{path}: line {line.number}: found no stored release")
+        found[number] = line.body
+    return found
+
+
+def _encode(released: object) -> dict[str, Any]:
+    if isinstance(released, np.ndarray):
+        return {"kind": "array", "array": _array_body(released)}
+    if isinstance(released, NoisyCategories):
+        values, counts = list(released.values), list(released.counts)
+        return {"kind": "categories", "values": values, "counts": counts, "threshold": released.threshold}
+    if isinstance(released, bytes):
+        return {"kind": "bytes", "data": base64.b64encode(released).decode("ascii")}
+    if isinstance(released, tuple) and all(isinstance(each, np.ndarray) for each in released):
+        return {"kind": "arrays", "arrays": [_array_body(each) for each in released]}
+    raise LedgerError(f"a release of type {type(released).__name__} cannot be stored")
+
+
+def _decode(record: Mapping[str, Any], path: Path) -> object:
+    try:
+        match record["kind"]:
+            case "array":
+                return _array(record["array"])
+            case "arrays":
+                return tuple(_array(each) for each in record["arrays"])
+            case "bytes":
+                return base64.b64decode(record["data"], validate=True)
+            case "categories":
+                return NoisyCategories(
+                    values=tuple(_category(each) for each in record["values"]),
+                    counts=tuple(int(each) for each in record["counts"]),
+                    threshold=int(record["threshold"]),
+                )
+            case _:
+                raise ValueError("no kind of release")
+    except (KeyError, TypeError, ValueError, binascii.Error, OverflowError):
+        raise LedgerError(f"{path}: found a stored release that is damaged") from None
+
+
+def _array_body(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    plain = np.ascontiguousarray(array)
+    plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
+    if plain.dtype.str not in _TYPES:
+        raise LedgerError(f"a release of {plain.dtype} numbers cannot be stored")
+    data = base64.b64encode(plain.tobytes()).decode("ascii")
+    return {"type": plain.dtype.str, "shape": list(array.shape), "data": data}
+
+
+def _array(body: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    kind, shape = body["type"], body["shape"]
+    if kind not in _TYPES or not isinstance(shape, list) or len(shape) > _MOST_DIMENSIONS:
+        raise ValueError("no array")
+    if any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in shape):
+        raise ValueError("no shape")
+    data = base64.b64decode(body["data"], validate=True)
+    if len(data) != math.prod(shape) * np.dtype(kind).itemsize:
+        raise ValueError("another size than it says")
+    found: np.ndarray[Any, Any] = np.frombuffer(data, dtype=kind).reshape(shape).copy()
+    return found
+
+
+def _category(value: object) -> str | int:
+    if not isinstance(value, str | int):
+        raise ValueError("no category")
+    return value
