@@ -1,0 +1,148 @@
+"""Runs that are killed at random moments go on: nothing paid twice, nothing unpaid, and the same table in the end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.durable.killing import Commands, Kill
+
+from kamino.privacy.durable.chain import Chain
+from kamino.privacy.durable.journal import JOURNAL_LIMITS, journals_of
+from kamino.privacy.durable.store import DurableLedger
+
+SCHEMA = """\
+attributes:
+  city: {type: categorical, values: [Rome, Oslo, Bern]}
+  zone: {type: categorical, values: [N, S]}
+  age: {type: integer, min: 15, max: 90}
+"""
+RULES = "city -> zone\nsoft: not (t1.city = t2.city and t1.age > t2.age and t1.zone < t2.zone)\n"
+SYNTH = ("synth", "t.csv", "-c", "rules.dc", "-o", "o.csv", "--save-model", "m.kamino", "-n", "40", "--seed", "5")
+DECLARED = (*SYNTH, "-s", "schema.yaml", "--ledger", "l.ledger")
+# Types and domains are found within the budget: more kinds of releases, and delta that is set aside.
+FOUND = (*SYNTH, "--ledger", "l.ledger")
+GIVEN = {"t.csv", "rules.dc", "schema.yaml", "log"}
+OUTPUTS = ("o.csv", "o.csv.certificate.json", "m.kamino")
+
+
+def prepare(folder: Path) -> None:
+    folder.mkdir()
+    rng = np.random.default_rng(5)
+    city = rng.choice(3, 60)
+    rows = zip(np.array(["Rome", "Oslo", "Bern"])[city], np.array(["S", "N", "N"])[city], rng.integers(18, 80, 60))
+    (folder / "t.csv").write_text("city,zone,age\n" + "".join(f"{c},{z},{a}\n" for c, z, a in rows))
+    (folder / "schema.yaml").write_text(SCHEMA)
+    (folder / "rules.dc").write_text(RULES)
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in OUTPUTS}
+
+
+def charges(folder: Path) -> list[list[str]]:
+    """The releases that each run was charged for; runs that were charged for none are left out."""
+    with DurableLedger.read(folder / "l.ledger") as ledger:
+        return [run.charged for run in ledger.runs.values() if run.charged]
+
+
+def stored(folder: Path) -> int:
+    """How many releases are stored."""
+    (path,) = journals_of(folder / "l.ledger").values()
+    chain = Chain.open(path, JOURNAL_LIMITS, read_only=True)
+    lines = list(chain.read_on())
+    chain.close()
+    return max(0, len(lines) - 1)
+
+
+def is_finished(folder: Path) -> bool:
+    return (folder / "o.csv").exists() and not journals_of(folder / "l.ledger")
+
+
+def check_state(folder: Path, code: int) -> None:
+    """What must hold whenever a run has ended, however."""
+    names = {path.name for path in folder.iterdir()}
+    if "o.csv" in names:
+        certificate = json.loads((folder / "o.csv.certificate.json").read_bytes())
+        assert certificate["sha256"] == hashlib.sha256((folder / "o.csv").read_bytes()).hexdigest()
+    if code == 128 + signal.SIGTERM:
+        left = names - GIVEN - set(OUTPUTS) - {"l.ledger"} - {p.name for p in journals_of(folder / "l.ledger").values()}
+        assert left == set()
+    if "l.ledger" in names and (folder / "l.ledger").stat().st_size:
+        paid = charges(folder)
+        assert len(paid) <= 1
+        if len(journals_of(folder / "l.ledger")) == 1:
+            # Every stored release was charged; at most one that was charged was not stored.
+            assert stored(folder) <= sum(map(len, paid)) <= stored(folder) + 1
+
+
+def kill_and_go_on(commands: Commands, folder: Path, arguments: tuple[str, ...], rng: random.Random, top: float) -> int:
+    """Kill a run, and whoever goes on, until one is left alone; how many were killed."""
+    prepare(folder)
+    kills = 0
+    while True:
+        kill = None
+        if kills == 0 or rng.random() < 0.3:
+            number = rng.choice([signal.SIGKILL, signal.SIGTERM])
+            if rng.random() < 0.5:
+                kill = Kill(number=number, after=rng.uniform(0.01, top))
+            else:
+                kill = Kill(number=number, calls=rng.randint(1, 90), before=rng.random() < 0.5)
+        code = commands.run(folder, *arguments, kill=kill)
+        text = (folder / "log").read_text()
+        assert code in (0, -signal.SIGKILL, 128 + signal.SIGTERM), text
+        assert "Traceback" not in text
+        check_state(folder, code)
+        if code != 0:
+            kills += 1
+        if code == 0 or is_finished(folder):
+            return kills
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    with Commands() as running:
+        yield running
+
+
+def series(commands: Commands, folder: Path, arguments: tuple[str, ...], num_kills: int, seed: int) -> dict[str, int]:
+    prepare(folder / "undisturbed")
+    commands.run(folder / "undisturbed", *arguments)
+    began = time.monotonic()
+    prepare(folder / "again")
+    assert commands.run(folder / "again", *arguments) == 0, (folder / "again" / "log").read_text()
+    top = 1.1 * (time.monotonic() - began)
+    expected, paid = outputs(folder / "undisturbed"), charges(folder / "undisturbed")
+    assert outputs(folder / "again") == expected
+    rng, kills, rounds = random.Random(seed), 0, 0
+    while kills < num_kills:
+        place = folder / f"round{rounds}"
+        kills += kill_and_go_on(commands, place, arguments, rng, top)
+        rounds += 1
+        assert outputs(place) == expected
+        assert charges(place) == paid
+        assert journals_of(place / "l.ledger") == {}
+        with DurableLedger.read(place / "l.ledger") as ledger:
+            assert all(not run.is_open for run in ledger.runs.values()) and not ledger.half_line
+    return {"kills": kills, "runs": rounds, "charges": len(paid[0])}
+
+
+def test_random_kills_then_resume(commands: Commands, tmp_path: Path) -> None:
+    assert series(commands, tmp_path, FOUND, 10, seed=1)["kills"] >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("arguments", "seed"), [(DECLARED, 11), (FOUND, 12)], ids=["declared", "found"])
+def test_two_hundred_random_kills_then_resume(
+    commands: Commands, tmp_path: Path, arguments: tuple[str, ...], seed: int
+) -> None:
+    counts = series(commands, tmp_path, arguments, 100, seed)
+    print(counts)
+    assert counts["kills"] >= 100
