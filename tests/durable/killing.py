@@ -13,7 +13,7 @@ from typing import Self
 
 # Each line asks for one run. `after` seconds, or `calls` calls of what forces bytes or names to the disk, it is killed.
 SERVER = """
-import json, os, signal, sys, time
+import json, os, resource, signal, sys, time
 import dp_accounting, opendp.prelude, pyarrow.csv, scipy.optimize
 import kamino.cli.app, kamino.cli.commands.synth, kamino.engine, kamino.pipeline.fitting, kamino.sampling.sampler
 import kamino.pipeline.output.writing, kamino.privacy.durable.durable_run
@@ -41,6 +41,9 @@ def child(job):
     sys.argv = ["kamino", *job["arguments"]]
     if job["calls"]:
         arm(job["signal"], job["calls"], job["before"])
+    if job["file_bytes"]:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_bytes"], resource.RLIM_INFINITY))
     code = 3
     try:
         kamino.cli.app.main()
@@ -94,8 +97,11 @@ class Commands:
         self._process.stdout.close()
         self._process.wait()
 
-    def run(self, folder: Path, *arguments: str, kill: Kill | None = None) -> int:
-        """Run the command in a folder; the exit code, negative for a signal that could not be caught."""
+    def run(self, folder: Path, *arguments: str, kill: Kill | None = None, file_bytes: int = 0) -> int:
+        """Run the command in a folder; the exit code, negative for a signal that could not be caught.
+
+        With `file_bytes`, no file may grow beyond so many.
+        """
         plan = kill or Kill(number=signal.SIGKILL)
         job = {
             "folder": str(folder),
@@ -104,6 +110,7 @@ class Commands:
             "after": plan.after,
             "calls": plan.calls,
             "before": plan.before,
+            "file_bytes": file_bytes,
         }
         assert self._process.stdin is not None
         assert self._process.stdout is not None

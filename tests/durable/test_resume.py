@@ -7,7 +7,7 @@ import json
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +37,9 @@ def prepare(folder: Path) -> None:
     folder.mkdir()
     rng = np.random.default_rng(5)
     city = rng.choice(3, 60)
-    rows = zip(np.array(["Rome", "Oslo", "Bern"])[city], np.array(["S", "N", "N"])[city], rng.integers(18, 80, 60))
+    rows = zip(
+        np.array(["Rome", "Oslo", "Bern"])[city], np.array(["S", "N", "N"])[city], rng.integers(18, 80, 60), strict=True
+    )
     (folder / "t.csv").write_text("city,zone,age\n" + "".join(f"{c},{z},{a}\n" for c, z, a in rows))
     (folder / "schema.yaml").write_text(SCHEMA)
     (folder / "rules.dc").write_text(RULES)
@@ -53,6 +55,13 @@ def charges(folder: Path) -> list[list[str]]:
         return [run.charged for run in ledger.runs.values() if run.charged]
 
 
+def charged_draws(folder: Path) -> int:
+    """How many charges are for something that is drawn: to set delta aside draws nothing."""
+    lines = (folder / "l.ledger").read_bytes().split(b"\n")[:-1]
+    bodies = [json.loads(line[65:]) for line in lines]
+    return sum(body["kind"] == "charge" and body["entry"]["kind"] != "aside" for body in bodies)
+
+
 def stored(folder: Path) -> int:
     """How many releases are stored."""
     (path,) = journals_of(folder / "l.ledger").values()
@@ -66,21 +75,20 @@ def is_finished(folder: Path) -> bool:
     return (folder / "o.csv").exists() and not journals_of(folder / "l.ledger")
 
 
-def check_state(folder: Path, code: int) -> None:
+def check_state(folder: Path, code: int, before: Container[str] = ()) -> None:
     """What must hold whenever a run has ended, however."""
     names = {path.name for path in folder.iterdir()}
     if "o.csv" in names:
         certificate = json.loads((folder / "o.csv.certificate.json").read_bytes())
         assert certificate["sha256"] == hashlib.sha256((folder / "o.csv").read_bytes()).hexdigest()
     if code == 128 + signal.SIGTERM:
-        left = names - GIVEN - set(OUTPUTS) - {"l.ledger"} - {p.name for p in journals_of(folder / "l.ledger").values()}
-        assert left == set()
+        known = {*GIVEN, *OUTPUTS, "l.ledger", *(path.name for path in journals_of(folder / "l.ledger").values())}
+        assert [name for name in names - known if name not in before] == []
     if "l.ledger" in names and (folder / "l.ledger").stat().st_size:
-        paid = charges(folder)
-        assert len(paid) <= 1
+        assert len(charges(folder)) <= 1
         if len(journals_of(folder / "l.ledger")) == 1:
             # Every stored release was charged; at most one that was charged was not stored.
-            assert stored(folder) <= sum(map(len, paid)) <= stored(folder) + 1
+            assert stored(folder) <= charged_draws(folder) <= stored(folder) + 1
 
 
 def kill_and_go_on(commands: Commands, folder: Path, arguments: tuple[str, ...], rng: random.Random, top: float) -> int:
@@ -95,11 +103,13 @@ def kill_and_go_on(commands: Commands, folder: Path, arguments: tuple[str, ...],
                 kill = Kill(number=number, after=rng.uniform(0.01, top))
             else:
                 kill = Kill(number=number, calls=rng.randint(1, 90), before=rng.random() < 0.5)
+        # What cannot be caught leaves files; what can, leaves none of its own.
+        before = {path.name for path in folder.iterdir()}
         code = commands.run(folder, *arguments, kill=kill)
         text = (folder / "log").read_text()
         assert code in (0, -signal.SIGKILL, 128 + signal.SIGTERM), text
         assert "Traceback" not in text
-        check_state(folder, code)
+        check_state(folder, code, before)
         if code != 0:
             kills += 1
         if code == 0 or is_finished(folder):
@@ -130,7 +140,8 @@ def series(commands: Commands, folder: Path, arguments: tuple[str, ...], num_kil
         assert charges(place) == paid
         assert journals_of(place / "l.ledger") == {}
         with DurableLedger.read(place / "l.ledger") as ledger:
-            assert all(not run.is_open for run in ledger.runs.values()) and not ledger.half_line
+            assert not any(run.is_open for run in ledger.runs.values())
+            assert not ledger.half_line
     return {"kills": kills, "runs": rounds, "charges": len(paid[0])}
 
 
@@ -146,3 +157,41 @@ def test_two_hundred_random_kills_then_resume(
     counts = series(commands, tmp_path, arguments, 100, seed)
     print(counts)
     assert counts["kills"] >= 100
+
+
+def test_a_ledger_on_a_full_disk_ends_in_one_line_and_goes_on_later(commands: Commands, tmp_path: Path) -> None:
+    """The system refuses to write more in the middle of the run, once with half a line of the ledger written."""
+    prepare(tmp_path / "plain")
+    assert commands.run(tmp_path / "plain", *FOUND) == 0
+    folder = tmp_path / "full"
+    prepare(folder)
+    assert commands.run(folder, *FOUND, file_bytes=6_000) == 2
+    text = (folder / "log").read_text()
+    assert "l.ledger: a ledger cannot be written (File too large). Nothing was entered" in text
+    assert "is spent. The releases are stored: the same command goes on from there" in text
+    assert "Traceback" not in text
+    (paid,) = charges(folder)
+    assert 5 < len(paid) < 20
+    check_state(folder, 128 + signal.SIGTERM)
+    assert commands.run(folder, *FOUND) == 0
+    assert "going on with run" in (folder / "log").read_text()
+    assert outputs(folder) == outputs(tmp_path / "plain")
+    assert charges(folder) == charges(tmp_path / "plain")
+    assert charges(folder)[0][: len(paid)] == paid
+
+
+def test_a_table_that_cannot_be_written_is_made_later_from_the_stored_releases(
+    commands: Commands, tmp_path: Path
+) -> None:
+    folder = tmp_path / "full"
+    prepare(folder)
+    # Large enough for the ledger, not for the table.
+    many = tuple("5000" if each == "40" else each for each in FOUND)
+    assert commands.run(folder, *many, file_bytes=30_000) == 2
+    text = (folder / "log").read_text()
+    assert "o.csv: cannot be written (File too large)" in text
+    assert not (folder / "o.csv").exists()
+    paid = charges(folder)
+    assert commands.run(folder, *many) == 0
+    assert charges(folder) == paid
+    check_state(folder, 0)

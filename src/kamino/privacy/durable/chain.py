@@ -102,7 +102,7 @@ class Chain:
             is_new = not path.exists()
             descriptor = os.open(path, flags, 0o666)
         except FileNotFoundError:
-            missing = f"there is no folder {path.parent}" if not path.parent.is_dir() else f"there is no {limits.what}"
+            missing = f"there is no folder {path.parent}" if not path.parent.is_dir() else f"there is no such {limits.what.removeprefix('a ')}"
             raise LedgerError(f"{path}: {missing}; check the path") from None
         except OSError as problem:
             raise LedgerError(
@@ -153,6 +153,14 @@ class Chain:
             if time.monotonic() >= end:
                 return False
             time.sleep(_PAUSE_SECONDS)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the open file still has its name."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(self.path))
+        except OSError:
+            return False
 
     def unlock(self) -> None:
         """Give the file's lock back."""

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kamino.errors import LedgerError
-from kamino.privacy.durable.chain import remove
-from kamino.privacy.durable.journal import Journal, changed, journal_path, journals_of
+from kamino.privacy.durable.chain import Chain, remove
+from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, changed, journal_path, journals_of
 from kamino.privacy.durable.ledger_lines import PlannedRun
 from kamino.privacy.durable.policing import RunState
 from kamino.privacy.durable.store import DONE, GIVEN_UP, DurableLedger, charged_as
@@ -153,16 +153,15 @@ def close_by_hand(ledger: DurableLedger, run: str) -> RunState:
 def remove_orphans(ledger: DurableLedger) -> None:
     """Remove files of stored releases that can be of no use: their run was never entered, or was given up."""
     ledger.refresh()
-    for run, path in _useless(ledger):
-        # One that a process holds is just being entered.
+    for run, path in tuple(_useless(ledger)):
+        # One that a process holds is just being entered. It may be empty: its process was killed at once.
         with suppress(LedgerError):
-            journal = Journal.reopen(path, run)
-            if journal is not None:
+            chain = Chain.open(path, JOURNAL_LIMITS)
+            if chain.try_lock():
                 ledger.refresh()
                 if run in dict(_useless(ledger)):
-                    journal.discard()
-                else:
-                    journal.release()
+                    remove(path)
+            chain.close()
 
 
 def _useless(ledger: DurableLedger) -> Iterable[tuple[str, Path]]:

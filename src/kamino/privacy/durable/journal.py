@@ -21,7 +21,7 @@ import numpy as np
 
 from kamino.errors import LedgerError
 from kamino.limits import MAX_RELEASE_BYTES
-from kamino.privacy.durable.chain import Chain, Limits, Line, remove
+from kamino.privacy.durable.chain import PATIENCE_SECONDS, Chain, Limits, Line, remove
 from kamino.privacy.durable.store import charged_as
 from kamino.privacy.ledger import Entry
 from kamino.privacy.mechanisms.categories import NoisyCategories
@@ -64,8 +64,12 @@ class Journal:
     def create(cls, path: Path, run: str) -> Journal:
         """Begin the file of a new run, and hold its lock."""
         chain = Chain.open(path, JOURNAL_LIMITS, create=True)
+        while chain.try_lock(patience=PATIENCE_SECONDS) and not chain.is_there:
+            # Another process took the new file, before it was locked, for one that was left behind.
+            chain.close()
+            chain = Chain.open(path, JOURNAL_LIMITS, create=True)
         try:
-            if not chain.try_lock() or any(True for _ in chain.read_on()) or chain.half_line:
+            if any(True for _ in chain.read_on()) or chain.half_line:
                 raise LedgerError(f"{path}: found a file of another run, expected none; remove it")
             seed = secrets.randbits(63)
             chain.append({"kind": "releases", "run": run, "draw_seed": seed})
