@@ -13,6 +13,7 @@ import pytest
 from kamino.cli.signals import ToldToEndError, ending_in_order
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.io import write_table
+from kamino.io.atomic import staged
 
 # Runs the command, and stops at a place of the run until it is told to end.
 WAITING = """
@@ -84,3 +85,23 @@ def test_a_signal_that_was_ignored_stays_ignored() -> None:
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_signal_while_a_file_is_removed_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error that the signal raises ends the removing too."""
+    unlink = Path.unlink
+
+    def told(self: Path, **options: bool) -> None:
+        monkeypatch.setattr(Path, "unlink", unlink)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def write() -> None:
+        with ending_in_order(), staged(tmp_path / "o.csv") as file, file.open() as handle:
+            handle.write(b"1")
+            monkeypatch.setattr(Path, "unlink", told)
+
+    with pytest.raises(ToldToEndError):
+        write()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    assert list(tmp_path.iterdir()) == []

@@ -6,19 +6,24 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.cli.test_replay_of_commands import RULES, SCHEMA, private_table
+from tests.durable.planning import planned
+from tests.privacy.test_samples import BUDGET as SAMPLE_BUDGET
+from tests.privacy.test_samples import PLAN, ones
+from tests.privacy.test_samples import rows as sample_rows
 
 import kamino.io
 from kamino.errors import BudgetError, ConstraintErrors, InputError, LedgerError
 from kamino.io import write_table
 from kamino.pipeline import Synthesizer
 from kamino.pipeline.ledgering import LedgerUse, dataset_name
-from kamino.privacy import Budget, SecureNoise
+from kamino.privacy import Budget, Gate, SecureNoise
 from kamino.privacy.durable.chain import Chain
-from kamino.privacy.durable.durable_run import close_by_hand, unfinished
-from kamino.privacy.durable.journal import JOURNAL_LIMITS, journals_of
+from kamino.privacy.durable.durable_run import begin, close_by_hand, go_on, unfinished
+from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, journals_of
 from kamino.privacy.durable.ledger_lines import Policy
 from kamino.privacy.durable.store import DurableLedger
 from kamino.privacy.ledger import Entry
@@ -224,41 +229,77 @@ def test_a_run_at_work_is_neither_gone_on_with_nor_closed(tmp_path: Path) -> Non
     assert [outcome for _, outcome in runs_in(path)] == ["done", "done"]
 
 
-def test_no_secret_bytes_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bytes that a sample and its noise are made from are secret; those that choose rows of a unit are not."""
-    path, coins, made = tmp_path / "l", SecureNoise.coins, []
+@pytest.fixture
+def coins(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """All the random bytes that runs ask for."""
+    draw, made = SecureNoise.coins, []
 
     def spy(self: SecureNoise) -> bytes:
-        made.append(coins(self))
+        made.append(draw(self))
         return made[-1]
 
     monkeypatch.setattr(SecureNoise, "coins", spy)
-    fitted = synthesizer(path, weights="paper")
-    fitted.fit(TABLE, keep_releases=True)
+    return made
+
+
+def test_no_secret_bytes_are_stored(tmp_path: Path, coins: list[bytes]) -> None:
+    """The bytes that a sample and its noise are made from are secret. A stored sample needs none."""
+    path = tmp_path / "l"
+    run = begin(DurableLedger.open(path), planned("new", budget=SAMPLE_BUDGET, sampled=True))
+    gate = Gate(SAMPLE_BUDGET)
+    run.attach(gate)
+    released = gate.release_sample(sample_rows(), ones, PLAN)
     (stored,) = journals_of(path).values()
     everything = stored.read_bytes() + path.read_bytes()
-    assert len(made) == 1
-    assert base64.b64encode(made[0]) not in everything
-    assert made[0].hex().encode() not in everything
-    fitted.finish()
+    assert len(coins) == 1
+    assert base64.b64encode(coins[0]) not in everything
+    assert coins[0].hex().encode() not in everything
+    run.leave()
+    with_it = go_on(DurableLedger.open(path), "p", "d")
+    assert with_it is not None
+    again = Gate(SAMPLE_BUDGET)
+    with_it.attach(again)
+    assert np.array_equal(again.release_sample(sample_rows(), lambda _: pytest.fail("measured again"), PLAN), released)
+    assert runs_in(path) == [(1, None)]
+    with_it.finish()
 
-    made.clear()
+
+def test_a_draw_that_was_not_stored_is_drawn_anew_under_its_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coins: list[bytes]
+) -> None:
+    """With other coins, and so with other noise."""
+    path = tmp_path / "l"
+    run = begin(DurableLedger.open(path), planned("new", budget=SAMPLE_BUDGET, sampled=True))
+    gate = Gate(SAMPLE_BUDGET)
+    run.attach(gate)
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "keep", lambda *_: (_ for _ in ()).throw(Stopped))
+        with pytest.raises(Stopped):
+            gate.release_sample(sample_rows(), ones, PLAN)
+    run.leave()
+    assert runs_in(path) == [(1, None)]
+    with_it = go_on(DurableLedger.open(path), "p", "d")
+    assert with_it is not None
+    again = Gate(SAMPLE_BUDGET)
+    with_it.attach(again)
+    again.release_sample(sample_rows(), ones, PLAN)
+    assert runs_in(path) == [(1, None)]
+    assert len(set(coins)) == 2
+    with_it.close()
+    with_it.finish()
+
+
+def test_a_run_that_goes_on_keeps_the_same_rows_of_a_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coins: list[bytes]
+) -> None:
+    path = tmp_path / "l"
     owned = TABLE.append_column("who", pa.array([f"p{place // 4}" for place in range(TABLE.num_rows)]))
     schema = Schema.from_yaml(f"unit: who\nmax_rows: 3\n{SCHEMA}  who: {{type: key}}\n")
     stopped(monkeypatch, synthesizer(path, schema=schema, rules="city -> zone"), 4, owned)
     again = synthesizer(path, schema=schema, rules="city -> zone")
     again.fit(owned)
-    assert len(made) == 1
+    assert len(coins) == 1
     assert "going on" in again.told[0]  # type: ignore[attr-defined]
-
-
-def test_a_sampled_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its coins are drawn anew, and a stored sample is not."""
-    path = tmp_path / "l"
-    stopped(monkeypatch, synthesizer(path, weights="paper"), "sample")
-    ((charged, _),) = runs_in(path)
-    made = synthesizer(path, weights="paper").fit(TABLE)
-    assert runs_in(path) == [(charged, "done")] == [(len(made.ledger["entries"]), "done")]
 
 
 def test_what_has_no_price_or_order_is_refused(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io import write_table
-from kamino.io.atomic import atomic_file, target_of
+from kamino.io.atomic import atomic_file, target_of, temporary
 from kamino.pipeline.output.writing import certificate_paths
 
 
@@ -73,13 +73,11 @@ def _trial_of(output: Path) -> Iterator[Path]:
     """A name beside the file that `output` means to try, gone afterwards; what is said of it is said of `output`."""
     target = target_of(output)
     trial = target.with_name(f".try.{target.name}")
-    try:
-        yield trial
-    except InputError as problem:
-        raise InputError(str(problem).replace(str(trial), str(output))) from None
-    finally:
-        with suppress(OSError):
-            trial.unlink(missing_ok=True)
+    with temporary(trial):
+        try:
+            yield trial
+        except InputError as problem:
+            raise InputError(str(problem).replace(str(trial), str(output))) from None
 
 
 def _file_of(given: Path | str | None) -> Path | None:

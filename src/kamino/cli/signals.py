@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
+from kamino.io.atomic import remove_leftovers
+
 # Signals that ask a program to end, and that Python would obey at once, without a word.
 _ASKING = ("SIGTERM", "SIGHUP")
 
@@ -30,6 +32,7 @@ def ending_in_order() -> Iterator[None]:
 
     Guarantees:
         No temporary file is left, and what is spent is said.  [test_a_run_told_to_end_cleans_up_and_tells_the_cost]
+        Not even if the signal comes while one is removed.  [test_a_signal_while_a_file_is_removed_leaves_none]
     """
     # Python lets the main thread alone set handlers.
     asking = _ASKING if threading.current_thread() is threading.main_thread() else ()
@@ -46,6 +49,9 @@ def ending_in_order() -> Iterator[None]:
         signal.signal(number, end)
     try:
         yield
+    except (ToldToEndError, KeyboardInterrupt):
+        remove_leftovers()
+        raise
     finally:
         for number in caught:
             # After a signal further ones stay ignored: what is spent is still to be said.

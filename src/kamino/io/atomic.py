@@ -15,6 +15,8 @@ from kamino.errors import InputError
 
 # As many symbolic links as Linux follows before it gives up.
 _MOST_LINKS = 40
+# Files that must not outlive the process.
+_temporary: set[Path] = set()
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISCHR, "a device"),
@@ -102,11 +104,34 @@ def staged(path: Path) -> Iterator[StagedFile]:
         temporary=target.with_name(f".{target.name}.{token}.tmp"),
         aside=target.with_name(f".{target.name}.{token}.old"),
     )
-    try:
+    with temporary(file.temporary):
         yield file
+
+
+@contextmanager
+def temporary(path: Path) -> Iterator[None]:
+    """A file that is gone when the block ends, however."""
+    _temporary.add(path)
+    try:
+        yield
     finally:
         with suppress(OSError):
-            file.temporary.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+        _temporary.discard(path)
+
+
+def remove_leftovers() -> None:
+    """Remove temporary files that are still there. For whoever ends the process at a signal.
+
+    A signal may come while a block is just removing its file: the error it raises there ends the removing as well.
+
+    Guarantees:
+        No temporary file is left, whenever the signal comes.  [test_a_signal_while_a_file_is_removed_leaves_none]
+    """
+    for path in tuple(_temporary):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        _temporary.discard(path)
 
 
 @contextmanager

@@ -102,8 +102,8 @@ class Chain:
             is_new = not path.exists()
             descriptor = os.open(path, flags, 0o666)
         except FileNotFoundError:
-            missing = f"there is no folder {path.parent}" if not path.parent.is_dir() else f"there is no such {limits.what.removeprefix('a ')}"
-            raise LedgerError(f"{path}: {missing}; check the path") from None
+            missing = f"such {limits.what.removeprefix('a ')}" if path.parent.is_dir() else f"folder {path.parent}"
+            raise LedgerError(f"{path}: there is no {missing}; check the path") from None
         except OSError as problem:
             raise LedgerError(
                 f"{path}: {limits.what} cannot be opened for {'reading' if read_only else 'writing'} "
