@@ -46,7 +46,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[*SYNTH, "-s", "schema.yaml"], SYNTH, ["suggest", "--seed", "1"]],
+    [[*SYNTH, "-s", "schema.yaml"], SYNTH, ["suggest", "-e", "1", "--seed", "1"]],
     ids=["declared", "found", "suggest"],
 )
 def test_replay_passes_with_a_ledger(replays: Any, command: Any, fixed: Any, arguments: list[str]) -> None:
