@@ -20,7 +20,7 @@ from kamino.errors import BudgetError, ConstraintErrors, InputError, LedgerError
 from kamino.io import write_table
 from kamino.pipeline import Synthesizer
 from kamino.pipeline.ledgering import LedgerUse, dataset_name
-from kamino.privacy import Budget, Gate, SecureNoise
+from kamino.privacy import Budget, Gate, SecureNoise, SeededNoise
 from kamino.privacy.durable.chain import Chain
 from kamino.privacy.durable.durable_run import begin, close_by_hand, go_on, unfinished
 from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, journals_of
@@ -321,3 +321,36 @@ def test_the_name_of_a_dataset_is_public() -> None:
     assert dataset_name(LedgerUse(path=Path("l"), dataset="census"), TABLE) == "census"
     with pytest.raises(InputError, match="all printable"):
         dataset_name(LedgerUse(path=Path("l"), dataset="a\nb"), TABLE)
+
+
+def test_a_name_that_cannot_be_shown_is_not_entered(tmp_path: Path) -> None:
+    """A line that no reader takes would make the whole ledger useless."""
+    path = tmp_path / "l"
+    with DurableLedger.open(path) as ledger:
+        before = path.read_bytes()
+        for changes in ({"dataset": "a\x1b"}, {"unit": "a\nb"}, {"plan": ""}):
+            with pytest.raises(LedgerError, match="all of them printable"):
+                ledger.reserve(planned("one", **changes))
+    assert path.read_bytes() == before
+
+
+def test_a_descent_is_stored_as_its_end(tmp_path: Path) -> None:
+    """Its steps run in one go, as without a ledger; whoever goes on has the trained state."""
+    pytest.importorskip("jax")
+    from tests.privacy.test_sampled_release import BUDGET, PLAN, Line, make_rows
+
+    path = tmp_path / "l"
+    run = begin(DurableLedger.open(path), planned("new", budget=BUDGET, sampled=True))
+    gate, plain = Gate(BUDGET, noise=SeededNoise(4)), Gate(BUDGET, noise=SeededNoise(4))
+    run.attach(gate)
+    plain.noise.begin(1)  # type: ignore[attr-defined]
+    state = np.asarray(gate.release_descent(make_rows(), Line(), PLAN))
+    assert np.array_equal(state, np.asarray(plain.release_descent(make_rows(), Line(), PLAN)))
+    run.leave()
+    with_it = go_on(DurableLedger.open(path), "p", "d")
+    assert with_it is not None
+    again = Gate(BUDGET)
+    with_it.attach(again)
+    assert np.array_equal(np.asarray(again.release_descent(make_rows(0), Line(), PLAN)), state)
+    assert runs_in(path) == [(1, None)]
+    with_it.finish()

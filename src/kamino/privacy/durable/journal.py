@@ -20,14 +20,17 @@ from typing import Any
 import numpy as np
 
 from kamino.errors import LedgerError
-from kamino.limits import MAX_RELEASE_BYTES
+from kamino.limits import MAX_LEDGER_LINES, MAX_RELEASE_BYTES, MAX_RELEASES_BYTES
 from kamino.privacy.durable.chain import PATIENCE_SECONDS, Chain, Limits, Line, remove
 from kamino.privacy.durable.store import charged_as
 from kamino.privacy.ledger import Entry
 from kamino.privacy.mechanisms.categories import NoisyCategories
 
 JOURNAL_LIMITS = Limits(
-    what="a file of stored releases", file_bytes=16 * 2**30, lines=10_000_000, line_bytes=MAX_RELEASE_BYTES
+    what="a file of stored releases",
+    file_bytes=MAX_RELEASES_BYTES,
+    lines=MAX_LEDGER_LINES,
+    line_bytes=MAX_RELEASE_BYTES,
 )
 _SUFFIX = ".releases"
 # Numbers that are exact in the arrays that mechanisms release.
@@ -145,7 +148,7 @@ def changed(path: Path, what: str) -> str:
 def _draw_seed(lines: list[Line], run: str, path: Path) -> int:
     first = lines[0].body if lines else {}
     seed = first.get("draw_seed")
-    if first.get("kind") != "releases" or first.get("run") != run or not isinstance(seed, int) or seed < 0:
+    if first.get("kind") != "releases" or first.get("run") != run or not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise LedgerError(f"{path}: found something else, expected the stored releases of run {run}")
     return seed
 

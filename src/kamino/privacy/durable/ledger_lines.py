@@ -50,6 +50,7 @@ class Policy:
     finding_delta: float | None = None
 
     def __post_init__(self) -> None:
+        _check_names(self.dataset, self.unit)
         if not self.budget.is_private:
             raise LedgerError("a policy needs a finite epsilon; found inf")
         if self.finding_delta is not None and not 0 <= self.finding_delta < self.budget.delta:
@@ -92,6 +93,11 @@ class PlannedRun:
     finding_delta: float
     sampled: bool
     mark: str
+
+    def __post_init__(self) -> None:
+        _check_names(self.run, self.dataset, self.command, self.plan, self.started, self.version, self.unit)
+        if not self.mark.isprintable() or not (self.gaussian >= 0 and self.finding_delta >= 0):
+            raise LedgerError("found a run with a mark or a price that makes no sense")
 
     def to_body(self) -> dict[str, Any]:
         """The line."""
@@ -250,9 +256,17 @@ def _of(kind: type[Any], body: Mapping[str, Any], name: str) -> Any:
 
 def _name(body: Mapping[str, Any], name: str) -> str:
     text = str(_of(str, body, name))
-    if not 0 < len(text) <= MAX_NAME_CHARS:
-        raise LedgerError(f"found {name!r} of {len(text)} characters, expected 1 to {MAX_NAME_CHARS}")
+    _check_names(text)
     return text
+
+
+def _check_names(*texts: str | None) -> None:
+    """Refuse what could not be shown on a terminal, where a file may come from anybody."""
+    for text in texts:
+        if text is not None and not (0 < len(text) <= MAX_NAME_CHARS and text.isprintable()):
+            raise LedgerError(
+                f"found a name of {len(text)} characters, expected 1 to {MAX_NAME_CHARS}, all of them printable"
+            )
 
 
 def _real(body: Mapping[str, Any], name: str) -> float:
