@@ -16,12 +16,12 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.constraints import Constraints
-    from kamino.pipeline import Synthesizer
+    from kamino.pipeline import Synthesizer, verify
     from kamino.schema import Schema
 
 __version__ = "0.1.0"
-__all__ = ["Constraints", "Schema", "Synthesizer", "__version__"]
+__all__ = ["Constraints", "Schema", "Synthesizer", "__version__", "verify"]
 
-_HOMES = {"Constraints": "constraints", "Schema": "schema", "Synthesizer": "pipeline"}
+_HOMES = {"Constraints": "constraints", "Schema": "schema", "Synthesizer": "pipeline", "verify": "pipeline"}
 
 __getattr__ = late_imports(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""How much text is read: the limits on rules, schemas, metadata and queries, each with its reason.
+"""How much text is read: the limits on rules, schemas, metadata, queries and certificates, each with its reason.
 
 A text beyond a limit is refused in one line, before the work that would take long or fail. Rules and schemas are
 written by people, and no honest one is near these numbers. Tables have no such limits.
@@ -68,6 +68,18 @@ MAX_RELEASES_BYTES = 2**30
 
 MAX_COUNT = 10**12
 """Of how often one event happens: far more steps than any training has."""
+
+MAX_CERTIFICATE_BYTES = 32 * 2**20
+"""Of one certificate: it holds a schema and a ledger of thousands of releases."""
+
+MAX_ITEMS = 4_000_000
+"""Of the values in one certificate: a list of JSON takes sixty bytes and more in memory for two in the file."""
+
+MAX_ENTRIES = 200_000
+"""Of one ledger: more releases than any budget can be divided into usefully."""
+
+MAX_KEY_BYTES = 2**14
+"""Of the file of a key."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?")
 _SHOWN = 60

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kamino.errors import InputError
 from kamino.io import read_table
+from kamino.io.csv import read_csv
 from kamino.io.infer import GLANCE_ROWS, infer_column
 
 
@@ -158,3 +160,11 @@ def test_quoting_as_python_writes_it(tmp_path: Path, values: list[str]) -> None:
     with path.open("w", newline="", encoding="utf-8") as handle:
         csv.writer(handle).writerows([["k", "v"], *([["k", value] for value in values])])
     assert read_table(path).column("v").to_pylist() == [value or None for value in values]
+
+
+def test_a_cell_of_another_type_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,x\nseven,y\n")
+    with pytest.raises(InputError, match="column 'a': found a cell that is no int64") as told:
+        read_csv(path, types=pa.schema([("a", pa.int64())]))
+    assert "seven" not in str(told.value)

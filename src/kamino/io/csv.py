@@ -31,6 +31,7 @@ def read_csv(path: Path, *, types: pa.Schema | None = None, as_text: bool = Fals
         - With `as_text`, the types do not depend on the cells.  [test_as_text_ignores_the_cells]
         - No message holds a cell of the file.  [test_no_cell_in_any_message]
         - Types are found from the whole column.  [test_type_is_found_from_the_whole_column]
+        - With `types`, a cell of another type is an `InputError`.  [test_a_cell_of_another_type_is_told]
     """
     try:
         names = header_of(path, open_csv)
@@ -44,16 +45,25 @@ def read_csv(path: Path, *, types: pa.Schema | None = None, as_text: bool = Fals
     if as_text:
         return text
     wanted = {field.name: field.type for field in types} if types is not None else {}
-    columns = [_typed(column, wanted.get(name)) for name, column in zip(names, text.columns, strict=True)]
+    columns = [
+        _typed(column, wanted.get(name), f"{path}: column {name!r}")
+        for name, column in zip(names, text.columns, strict=True)
+    ]
     return normalise_table(pa.Table.from_arrays(columns, names=names), where=str(path))
 
 
-def _typed(text: pa.ChunkedArray, wanted: pa.DataType | None) -> pa.ChunkedArray:
+def _typed(text: pa.ChunkedArray, wanted: pa.DataType | None, where: str) -> pa.ChunkedArray:
     """The column as the type it is known to have; as the first that fits where none is known."""
     if wanted is not None and (pa.types.is_string(wanted) or pa.types.is_large_string(wanted)):
         return text
     found = infer_column(text)
-    return found if wanted is None else found.cast(wanted)
+    if wanted is None:
+        return found
+    try:
+        return found.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        # The library's own text quotes a cell.
+        raise InputError(f"{where}: found a cell that is no {wanted}; expected each cell to be one, or empty") from None
 
 
 def open_csv(path: Path) -> BinaryIO:

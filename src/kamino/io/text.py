@@ -10,19 +10,17 @@ from kamino.errors import InputError
 from kamino.limits import MAX_FILE_BYTES
 
 
-def read_text(path: str | Path, *, what: str) -> str:
-    """The text of a UTF-8 file; `what` names its role in errors, such as "constraint file".
+def read_text(path: str | Path, *, what: str, most: int = MAX_FILE_BYTES) -> str:
+    """The text of a UTF-8 file of at most `most` bytes; `what` names its role in errors, such as "constraint file".
 
     Guarantees:
         No more is read than a limit allows, also of a file without end.  [test_a_file_too_large_is_refused_at_once]
     """
     try:
         with open(path, "rb") as handle:
-            content = handle.read(MAX_FILE_BYTES + 1)
-        if len(content) > MAX_FILE_BYTES:
-            raise InputError(
-                f"{path}: found more than {MAX_FILE_BYTES // 2**20} MiB, expected a {what}; is this a table?"
-            )
+            content = handle.read(most + 1)
+        if len(content) > most:
+            raise InputError(f"{path}: found more than {most // 2**20} MiB, expected a {what}; is this a table?")
         return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such {what}; check the path") from None

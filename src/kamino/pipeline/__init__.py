@@ -11,27 +11,35 @@ if TYPE_CHECKING:
     from kamino.pipeline.settings import Backend, Preset, SequenceMode, Settings, WeightMode
     from kamino.pipeline.stages import Stage
     from kamino.pipeline.synthesizer import Synthesizer
+    from kamino.pipeline.verifying.checks import Finding
+    from kamino.pipeline.verifying.verification import Verification, verify
 
 __all__ = [
     "Backend",
+    "Finding",
     "Preset",
     "SequenceMode",
     "Settings",
     "Stage",
     "Synthesizer",
+    "Verification",
     "WeightMode",
     "WrittenTable",
+    "verify",
 ]
 
 _HOMES = {
     "Backend": "settings",
+    "Finding": "verifying.checks",
     "Preset": "settings",
     "SequenceMode": "settings",
     "Settings": "settings",
     "Stage": "stages",
     "Synthesizer": "synthesizer",
+    "Verification": "verifying.verification",
     "WeightMode": "settings",
     "WrittenTable": "output.writing",
+    "verify": "verifying.verification",
 }
 
 __getattr__ = late_imports(__name__, _HOMES)

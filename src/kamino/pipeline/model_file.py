@@ -51,8 +51,14 @@ _DAMAGE = (
 
 
 @contextmanager
-def refusing_damage(source: str) -> Iterator[None]:
-    """Turn whatever a damaged file raises into one `ModelError` of one line.
+def refusing_damage(
+    source: str,
+    *,
+    what: str = "model file",
+    remedy: str = "fit the model again",
+    error: type[KaminoError] = ModelError,
+) -> Iterator[None]:
+    """Turn whatever a damaged file raises into one error of one line.
 
     Guarantees:
         A crafted file is refused in one line, whatever is in it.  [test_crafted_models_are_refused]
@@ -64,7 +70,7 @@ def refusing_damage(source: str) -> Iterator[None]:
         line = " ".join("".join(c if c.isprintable() else " " for c in reason[: 4 * _MOST_SHOWN]).split())
         if len(line) > _MOST_SHOWN:
             line = f"{line[:_MOST_SHOWN]}..."
-        raise ModelError(f"{source}: the model file is damaged: {line.rstrip('.')}; fit the model again") from None
+        raise error(f"{source}: the {what} is damaged: {line.rstrip('.')}; {remedy}") from None
 
 
 def check_sizes(texts: Mapping[str, str]) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kamino.pipeline.output.conditions import Given
     from kamino.pipeline.output.writing import WrittenTable
     from kamino.pipeline.plan.run_plan import RunPlan
+    from kamino.pipeline.verifying.signatures import Sign
     from kamino.privacy.durable.durable_run import DurableRun
     from kamino.sampling import OnSweep
     from kamino.sampling.soft.sweeps import SweepLog
@@ -234,10 +235,12 @@ class Synthesizer:
         draw_number: int = 0,
         progress: Progress = silent,
         on_sweep: OnSweep | None = None,
+        sign: Sign | None = None,
     ) -> WrittenTable:
         """Draw a table into a `.csv` or `.parquet` file, with its certificate beside it; options as in `sample`.
 
-        The file is read back, and what is certified is counted in it. Table and certificate appear together.
+        The file is read back, and what is certified is counted in it. Table and certificate appear together. `sign`
+        is a `kamino.pipeline.verifying.signatures.signer`, which puts a signature into the certificate.
 
         >>> import tempfile
         >>> from kamino.datasets import TAX_CONSTRAINTS, tax
@@ -257,7 +260,7 @@ class Synthesizer:
 
         rows, rng = self._drawing(num_rows, seed, draw_number)
         ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
-        return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways)
+        return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways, sign=sign)
 
     def _drawing(self, num_rows: int | None, seed: int | None, draw_number: int) -> tuple[int, np.random.Generator]:
         """How many rows to draw, and the source of randomness: the operating system's, unless there is a seed."""

@@ -27,6 +27,7 @@ from kamino.evaluate.report.statement import statement_of
 from kamino.io import read_table
 from kamino.io.atomic import atomic_file
 from kamino.io.text import parse_json, read_text
+from kamino.limits import MAX_CERTIFICATE_BYTES
 
 Document = dict[str, Any]
 PAGE_ENDINGS = (".html", ".htm")
@@ -139,7 +140,7 @@ def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | N
     path = certificate if certificate is not None else beside if beside.is_file() else None
     if path is None:
         return None
-    found = parse_json(read_text(path, what="certificate"), source=str(path))
+    found = parse_json(read_text(path, what="certificate", most=MAX_CERTIFICATE_BYTES), source=str(path))
     if not isinstance(found, dict):
         raise InputError(f"{path}: found a JSON {type(found).__name__}, expected a certificate")
     file = Path(synthetic)

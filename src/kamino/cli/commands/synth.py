@@ -44,6 +44,7 @@ from kamino.constraints import Constraints
 from kamino.pipeline import Preset, Stage, Synthesizer
 from kamino.pipeline.ledgering import standing
 from kamino.pipeline.spending import telling_what_is_spent
+from kamino.pipeline.verifying.signatures import signer
 
 STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
 
@@ -72,6 +73,9 @@ def synth(
     jobs: JobsOption = None,
     cluster: ClusterOption = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", help="Sign the certificate with this private key: an ed25519 PEM file.")
+    ] = None,
     query: QueryOption = None,
     seed: SeedOption = None,
     ledger: LedgerOption = None,
@@ -104,7 +108,9 @@ def synth(
         seed=seed,
         ledger=ledger_use(ledger, dataset, resume),
     )
-    inputs = (data, schema, constraints, ledger, *synthesizer.reference_files)
+    inputs = (data, schema, constraints, ledger, sign, *synthesizer.reference_files)
+    # A key that cannot be read is told before anything is spent.
+    vouch = signer(sign) if sign is not None else None
     refuse_table(output, *inputs)
     if save_model is not None:
         refuse_model(save_model, output, *inputs)
@@ -115,7 +121,7 @@ def synth(
         with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
             if save_model is not None:
                 synthesizer.save(save_model)
-            written = synthesizer.write(output, rows, progress=progress)
+            written = synthesizer.write(output, rows, progress=progress, sign=vouch)
         stands = standing(synthesizer.run) if synthesizer.run is not None else None
         synthesizer.finish()
     print_run(output_console(), written.certificate, output=output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +14,18 @@ import kamino
 from kamino.constraints import DenialConstraint, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.engine.typing import SPELLINGS
+from kamino.limits import text_problem
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.conditions import Given, allowed_values
 from kamino.pipeline.output.notes import distance_notes, found_notes, promise_notes, trusted_notes
+from kamino.pipeline.plan.references import References, to_json
 from kamino.sampling import Sampling
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import Source
+
+FORMAT = "kamino-certificate-1"
+"""Names of later versions may be added; what a name means, or how it is priced, changes only with this number."""
 
 
 def count_promised(fitted: Fitted, table: pa.Table) -> dict[DenialConstraint, int]:
@@ -44,13 +51,16 @@ def certificate_of(
 
     `rows` and `violations` are those of the table, which is counted by `count_promised` and not again here.
     `sweeps` is what `Synthesizer.sample` told while it drew the table, `given` the condition it was asked to meet.
+    With schema, constraints and the events of the ledger in it, `kamino verify` derives all of it again from the table.
 
     Guarantees:
+        `kamino verify` accepts it beside its table.  [test_real_certificates_hold]
         A run with a seed or without noise is marked so.  [test_certificate_marks_what_must_not_be_released]
     """
     ledger = fitted.ledger
     sources = fitted.schema.sources
     document: dict[str, Any] = {
+        "format": FORMAT,
         "kamino": kamino.__version__,
         "mark": ledger["mark"] or "for release",
         "privacy": {
@@ -64,15 +74,66 @@ def certificate_of(
         "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
         "finding_domains": finding_cost(ledger),
         "rows": rows,
-        "method": {name: getattr(fitted.settings, name).value for name in _METHOD},
+        "method": {name: getattr(fitted.settings, name).value for name in METHOD},
         "constraints": _constraints(fitted, rows, violations, sweeps or SweepLog()),
         "notes": list(_notes(fitted, rows)),
     }
     if given:
-        document["given"] = {name: [_plain(each) for each in allowed_values(value)] for name, value in given.items()}
+        document["given"] = {name: [plain(each) for each in allowed_values(value)] for name, value in given.items()}
     if sha256 is not None:
         document["sha256"] = sha256
-    return document
+    return document | _sources(fitted)
+
+
+def _sources(fitted: Fitted) -> dict[str, Any]:
+    """What the facts follow from, and hashes of it."""
+    schema: str | None = fitted.schema.to_yaml()
+    if schema is not None and text_problem(schema):
+        schema = None  # no reader would take it
+    texts = [print_constraint(each) for each in fitted.promised]
+    return {
+        "references": reference_hashes(fitted.references),
+        "settings": fitted.settings.to_json(),
+        "schema": schema,
+        "ledger": fitted.ledger,
+        "hashes": hashes_of(schema, texts, fitted.ledger),
+    }
+
+
+def hashes_of(schema: str | None, constraints: list[str], ledger: Mapping[str, Any]) -> dict[str, str]:
+    """SHA-256 of what a certificate follows from, to be compared with what was agreed on elsewhere."""
+    return {
+        "schema": _digest((schema or "").encode()),
+        "constraints": _digest("".join(f"{text}\n" for text in constraints).encode()),
+        "ledger": _digest(canonical(ledger)),
+    }
+
+
+def reference_hashes(references: References) -> list[dict[str, Any]]:
+    """Each reference table by its dependency, its number of rows and the SHA-256 of its values."""
+    return [
+        {
+            "left": each["left"],
+            "right": each["right"],
+            "rows": len(each["columns"][each["right"]]),
+            "sha256": _digest(canonical(each["columns"])),
+        }
+        for each in to_json(references)
+    ]
+
+
+def canonical(document: object) -> bytes:
+    """JSON with sorted names and no spaces: one text for one document, whoever wrote it.
+
+    >>> canonical({"b": [1.0, "é"], "a": None}).decode()
+    '{"a":null,"b":[1.0,"é"]}'
+    """
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _constraints(
@@ -83,10 +144,13 @@ def _constraints(
     documents = []
     for constraint in fitted.promised:
         count = violations[constraint]
-        document = {"text": print_constraint(constraint), "hard": constraint.is_hard, "violations": count}
+        document: dict[str, Any] = {
+            "text": print_constraint(constraint),
+            "hard": constraint.is_hard,
+            "violations": count,
+        }
         if not constraint.is_hard:
-            most = rows if constraint.is_unary else math.comb(rows, 2)
-            document["rate"] = count / most if most else 0.0
+            document["rate"] = violation_rate(constraint, count, rows)
             document["sweeps"] = [r.rates[constraint] for r in sweeps.records if constraint in r.rates]
         if constraint in found:
             each = found[constraint]
@@ -95,7 +159,13 @@ def _constraints(
     return documents
 
 
-def _plain(value: object) -> object:
+def violation_rate(constraint: DenialConstraint, violations: int, rows: int) -> float:
+    """The part of rows, or of pairs of rows, that violate a constraint."""
+    most = rows if constraint.is_unary else math.comb(rows, 2)
+    return violations / most if most else 0.0
+
+
+def plain(value: object) -> object:
     """A value of a domain as JSON has it; dates and the like as text."""
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
@@ -134,4 +204,4 @@ def _mu_squared(entries: list[dict[str, Any]]) -> float:
 
 
 _FINDING = ("categories", "bounds", "aside")
-_METHOD = ("backend", "sequence", "sampling", "weights")
+METHOD = ("backend", "sequence", "sampling", "weights")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,8 +70,11 @@ def write_drawn(
     *,
     given: Given | None = None,
     ways: Ways = Ways(),
+    sign: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
 ) -> WrittenTable:
     """Draw a table and write it with its certificate; an old table and its certificate are replaced.
+
+    `sign` adds a signature to the certificate.
 
     Raises:
         InputError: the place cannot be written; what was there is untouched.
@@ -100,6 +103,8 @@ def write_drawn(
         certificate = certificate_of(
             fitted, rows=num_rows, violations=counts, sha256=digest, sweeps=sweeps, given=given
         )
+        if sign is not None:
+            certificate = sign(certificate)
         for voucher in vouchers:
             with voucher.open() as handle:
                 handle.write(json.dumps(certificate, indent=2, ensure_ascii=False).encode())
