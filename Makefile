@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo test test-slow check format bench bench-peers bench-useful experiments clean
+.PHONY: help install install-dev demo test test-slow fuzz check format bench bench-peers bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -36,6 +36,9 @@ test: install-dev   ## pass the tests on all cores (5 minutes on two, 10 on one)
 
 test-slow: install-dev ## pass the slow statistical tests
 	$(BIN)/python -m pytest -q -m slow
+
+fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),1)
 
 check: install-dev   ## lint, format check, types
 	$(BIN)/ruff check .

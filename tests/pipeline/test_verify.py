@@ -121,7 +121,7 @@ SLOW = ("paper weights",)
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize(
-    "name", [name if name not in SLOW else pytest.param(name, marks=pytest.mark.slow) for name in REAL]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in REAL]
 )
 def test_real_certificates_hold(name: str, ending: str, folder: Path, tmp_path: Path) -> None:
     case = REAL[name]
