@@ -28,7 +28,7 @@ from kamino.pipeline.verifying.signatures import signer
 from kamino.privacy import Budget, Neighbours
 from kamino.privacy.accounting.events import DeltaEvent, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.ledger import Entry, Ledger
-from kamino.privacy.repricing import Priced, reprice
+from kamino.privacy.published_price import Priced, reprice
 from kamino.schema import Categorical, Integer, Key, Schema
 
 RULES = "city -> zone using zones.csv\nsoft: not (t1.age > t2.age and t1.pay < t2.pay)\ncheck (age <= pay)\n"
@@ -100,7 +100,8 @@ def edit(path: Path, change: Callable[[dict[str, Any]], Any], *, rehash: bool = 
     change(document)
     if rehash:
         texts = [each["text"] for each in document["constraints"]]
-        document["hashes"] = hashes_of(document["schema"], texts, document["ledger"])
+        anew = hashes_of(document["schema"], texts, document["ledger"], {})
+        document["hashes"] = {**anew, "references": document["hashes"]["references"]}
     path.write_text(json.dumps(document))
 
 
@@ -227,7 +228,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "source of a domain": lambda c: c.update(schema=found_domain(c["schema"])),
     "list of domains": lambda c: c["domains"].update(declared=["city"], private=["zone", "age", "pay"]),
     "cost of finding domains": lambda c: c["finding_domains"].update(share=0.5),
-    "mark": lambda c: c.update(mark="not for release"),
+    "mark": lambda c: c.update(mark="not private"),
     "seed": lambda c: c["settings"].update(seed=3),
     "mark of the ledger": lambda c: c["ledger"].update(mark="not for release"),
     "method": lambda c: c["method"].update(backend="neural"),
@@ -340,6 +341,23 @@ def test_other_rules_and_other_references_do_not_hold(made: Synthesizer, folder:
     (tmp_path / "fewer.dc").write_text("city -> zone using zones.csv\n")
     failed = [each.what for each in kamino.verify(table, constraints=tmp_path / "fewer.dc").failed]
     assert failed[0] == "constraints that were given"
+
+
+def test_a_seed_is_not_for_release_whatever_is_claimed(folder: Path, tmp_path: Path) -> None:
+    table = Synthesizer(SCHEMA, folder / "rules.dc", seed=1).fit(private_table()).write(tmp_path / "o.csv", 10).path
+    assert kamino.verify(table).holds
+    edit(certificate_path(table), lambda c: c.update(mark="for release"))
+    assert [each.what for each in kamino.verify(table).failed] == ["mark"]
+    edit(certificate_path(table), lambda c: c["ledger"].update(mark=""), rehash=True)
+    assert [each.what for each in kamino.verify(table).failed] == ["mark", "mark of the ledger"]
+    edit(certificate_path(table), lambda c: c["settings"].update(seed=None), rehash=True)
+    assert kamino.verify(table).holds  # who changes all of it is found out by a signature alone
+
+
+def test_a_stricter_mark_is_no_false_claim(made: Synthesizer, tmp_path: Path) -> None:
+    table = made.write(tmp_path / "out.csv", 10).path
+    edit(certificate_path(table), lambda c: c.update(mark="not for release"))
+    assert kamino.verify(table).holds
 
 
 def test_names_of_later_versions_are_kept(made: Synthesizer, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -88,38 +88,37 @@ def certificate_of(
 def _sources(fitted: Fitted) -> dict[str, Any]:
     """What the facts follow from, and hashes of it."""
     schema: str | None = fitted.schema.to_yaml()
+    texts = [print_constraint(each) for each in fitted.promised]
+    hashes = hashes_of(schema, texts, fitted.ledger, fitted.references)
     if schema is not None and text_problem(schema):
         schema = None  # no reader would take it
-    texts = [print_constraint(each) for each in fitted.promised]
-    return {
-        "references": reference_hashes(fitted.references),
-        "settings": fitted.settings.to_json(),
-        "schema": schema,
-        "ledger": fitted.ledger,
-        "hashes": hashes_of(schema, texts, fitted.ledger),
-    }
+    return {"settings": fitted.settings.to_json(), "schema": schema, "ledger": fitted.ledger, "hashes": hashes}
 
 
-def hashes_of(schema: str | None, constraints: list[str], ledger: Mapping[str, Any]) -> dict[str, str]:
-    """SHA-256 of what a certificate follows from, to be compared with what was agreed on elsewhere."""
+def hashes_of(
+    schema: str | None, rules: Sequence[str], ledger: Mapping[str, Any], references: References
+) -> dict[str, Any]:
+    """The SHA-256 of what a table was made from, to be compared with what was agreed on elsewhere.
+
+    schema: the text of `Schema.to_yaml`, domains that were found included. rules: the printed constraints, one a line.
+    ledger: its canonical JSON. references: the map of each dependency as sorted rows of JSON.
+    """
     return {
         "schema": _digest((schema or "").encode()),
-        "constraints": _digest("".join(f"{text}\n" for text in constraints).encode()),
+        "rules": _digest(("\n".join(rules) + "\n").encode()),
+        "references": {
+            f"{', '.join(each['left'])} -> {each['right']}": _digest(_sorted_rows(each["columns"]).encode())
+            for each in to_json(references)
+        },
         "ledger": _digest(canonical(ledger)),
     }
 
 
-def reference_hashes(references: References) -> list[dict[str, Any]]:
-    """Each reference table by its dependency, its number of rows and the SHA-256 of its values."""
-    return [
-        {
-            "left": each["left"],
-            "right": each["right"],
-            "rows": len(each["columns"][each["right"]]),
-            "sha256": _digest(canonical(each["columns"])),
-        }
-        for each in to_json(references)
-    ]
+def _sorted_rows(columns: Mapping[str, Sequence[str | None]]) -> str:
+    rows = sorted(
+        map(list, zip(*columns.values(), strict=True)), key=lambda row: [(v is not None, v or "") for v in row]
+    )
+    return json.dumps(rows, ensure_ascii=False)
 
 
 def canonical(document: object) -> bytes:

@@ -23,7 +23,7 @@ from kamino.pipeline.verifying.signatures import fingerprint, has_extra, is_sign
 from kamino.privacy import Budget, Neighbours
 from kamino.privacy.accounting.events import DeltaEvent, Event, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.ledger import Sealed
-from kamino.privacy.repricing import Price, Priced, reprice
+from kamino.privacy.published_price import Price, Priced, reprice
 from kamino.schema import Codec, CodedTable
 
 _EVENTS: Mapping[str, tuple[type[Any], tuple[str, ...]]] = {

@@ -222,13 +222,11 @@ def _check_rest(fields: Fields) -> None:
     _ = fields.within("method")
     fields.texts("notes")
     hashes = fields.within("hashes")
-    for name in ("schema", "constraints", "ledger"):
+    for name in ("schema", "rules", "ledger"):
         hashes.text(name)
-    for reference in fields.objects("references"):
-        reference.texts("left")
-        reference.text("right")
-        reference.whole("rows")
-        reference.text("sha256")
+    references = hashes.within("references")
+    for name in references:
+        references.text(name)
     if "given" in tuple(fields):
         given = fields.within("given")
         for name in given:

@@ -13,7 +13,7 @@ from kamino.constraints import Constraints, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.errors import InputError, PrivacyError
 from kamino.io.text import read_text
-from kamino.pipeline.output.certificate import METHOD, finding_cost, hashes_of, plain, reference_hashes, violation_rate
+from kamino.pipeline.output.certificate import METHOD, finding_cost, hashes_of, plain, violation_rate
 from kamino.pipeline.plan.bound_schema import bind_constraints, held_by_keys
 from kamino.pipeline.plan.references import References, load_references
 from kamino.pipeline.verifying.case import Case, event_of
@@ -25,7 +25,7 @@ from kamino.pipeline.verifying.signatures import (
     read_public_key,
     signature_problem,
 )
-from kamino.privacy import Neighbours, PrivacyUnit
+from kamino.privacy import Neighbours
 from kamino.privacy.accounting.events import Event, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
 from kamino.schema import Source
@@ -70,9 +70,9 @@ def check_sources(case: Case) -> Iterator[Finding]:
     """Schema, constraints and ledger have the hashes that are stated."""
     document = case.document
     texts = [claim["text"] for claim in case.certificate.claims]
-    found = hashes_of(document["schema"], texts, document["ledger"])
-    for name, digest in found.items():
-        yield _same(f"hash of the {name}", document["hashes"][name], digest)
+    found = hashes_of(document["schema"], texts, document["ledger"], {})
+    for name in ("schema", "rules", "ledger"):
+        yield _same(f"hash of the {name}", document["hashes"][name], found[name])
 
 
 def check_rows(case: Case) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def check_privacy(case: Case) -> Iterator[Finding]:
     for name, source in (("privacy", privacy), ("ledger", ledger)):
         claimed = (source["epsilon"], source["delta"], source["neighbours"])
         yield _same(f"budget in {name}", _budget(claimed), _budget(budget), holds=claimed == budget)
-    unit = PrivacyUnit(column=settings.unit, max_rows=settings.max_rows or 1)
+    unit = settings.privacy_unit
     found = (unit.describe(), unit.describe(), unit.column, unit.max_rows)
     stated = ledger["unit"]
     told = (privacy["unit"], stated["text"], stated["column"], stated["max_rows"])
@@ -202,13 +202,18 @@ def check_domains(case: Case) -> Iterator[Finding]:
 
 
 def check_mark(case: Case) -> Iterator[Finding]:
-    """Whether the table may be released follows from the budget, from a seed, and from what the ledger says."""
+    """Whether the table may be released follows from the budget, from a seed, and from what the ledger says.
+
+    Whoever released it may have more reasons not to: a stricter mark than follows from these is no false claim.
+    """
     ledger, settings = case.certificate.ledger, case.certificate.settings
     if ledger["epsilon"] is None or math.isinf(settings.epsilon):
         found = NOT_PRIVATE
     else:
         found = NOT_FOR_RELEASE if settings.seed is not None or ledger["mark"] else FOR_RELEASE
-    yield _same("mark", case.document["mark"], found)
+    claimed = case.document["mark"]
+    stricter = claimed == NOT_FOR_RELEASE and found == FOR_RELEASE
+    yield _same("mark", claimed, found, holds=stricter or claimed == found)
     yield _same("mark of the ledger", ledger["mark"] or FOR_RELEASE, found)
 
 
@@ -224,10 +229,9 @@ def check_rules(case: Case) -> Iterator[Finding]:
     different = sorted(set(expected) ^ set(claimed))
     yield _same("constraints that were given", "the same", "; ".join(different) or "the same", holds=not different)
     references = load_references(bind_constraints(given, schema), schema, folder=case.rules.parent)
-    stated = {(tuple(each["left"]), each["right"]): each["sha256"] for each in case.document["references"]}
-    for each in reference_hashes(references):
-        name = f"{', '.join(each['left'])} -> {each['right']}"
-        yield _same(f"reference table of {name}", stated.get((tuple(each["left"]), each["right"])), each["sha256"])
+    stated = case.document["hashes"]["references"]
+    for name, digest in hashes_of("", (), {}, references)["references"].items():
+        yield _same(f"reference table of {name}", stated.get(name), digest)
     kept = case.certificate.settings.sampling.keeps_hard_constraints
     if kept and not isinstance(case.table, InputError) and case.table.schema.names == case.expected.names:
         yield from _mapped(case.table, references)

@@ -18,7 +18,7 @@ from kamino.pipeline.verifying.checks import CHECKS, Finding
 # What is looked at. Other names are what a certificate says beside it: its version, remarks.
 _DERIVED = frozenset(
     (
-        *("format", "sha256", "privacy", "domains", "finding_domains", "rows", "constraints", "references", "mark"),
+        *("format", "sha256", "privacy", "domains", "finding_domains", "rows", "constraints", "mark"),
         *("settings", "schema", "ledger", "hashes", "given", "signature", "method"),
     )
 )
