@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dp_accounting import get_epsilon_gaussian
 from dp_accounting.pld import privacy_loss_distribution as pld
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri_exp
 
 from kamino.privacy.discrete_gaussian import probabilities, scale_for, threshold_for
 
@@ -44,6 +44,35 @@ def test_integer_noise_is_never_cheaper_than_charged(sigma, shift):
 
 def test_without_the_extra_variance_it_would_be():
     assert worst_excess(4.2247, 4.2247, 1) > 0.01
+
+
+SIGMAS = np.geomspace(0.02, 3_000, 519)
+DEVIATIONS = 38
+
+
+def largest_step(sigma, extra):
+    """Return sigma times the largest of F(k) - F(k - 1), where F(k) is the normal quantile of P(X <= k).
+
+    All k to 38 deviations, where P is below 1e-300; by symmetry those up to 0. Sums of logarithms in long doubles.
+    """
+    scale = math.sqrt(sigma**2 + extra)
+    far = math.ceil((DEVIATIONS + 3) * scale) + 7
+    values = np.arange(-far, 1, dtype=np.longdouble)
+    sums = np.logaddexp.accumulate(-(values**2) / (2 * np.longdouble(scale) ** 2))
+    total = np.logaddexp(sums[-1], sums[-2])  # P(X <= 0) + P(X <= -1) = 1
+    quantiles = ndtri_exp((sums - total)[values >= -math.ceil(DEVIATIONS * scale) - 2].astype(float))
+    return float(np.diff(quantiles).max()) * sigma
+
+
+def test_every_step_is_as_far_as_charged():
+    """The trade-off function of whole-number noise is above that of the noise that is charged: see `scale_for`."""
+    assert max(largest_step(sigma, 1 / 8) for sigma in SIGMAS.tolist()) < 1 - 1e-9
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.2247, 50.0, 300.0])
+def test_less_than_a_twelfth_is_too_little(sigma):
+    assert largest_step(sigma, 1 / 13) > 1
+    assert largest_step(sigma, 0) > largest_step(sigma, 1 / 13)
 
 
 @pytest.mark.parametrize("shift", [1, 2])

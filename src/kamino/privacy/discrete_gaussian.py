@@ -22,14 +22,20 @@ _EXTRA_VARIANCE = 1 / 8
 def scale_for(sigma: float) -> float:
     """Return the scale at which integer noise is as private as continuous noise of deviation `sigma`.
 
-    The scale is sqrt(sigma² + 1/8). For every whole shift s and every epsilon, the discrete Gaussian's delta
-    is then below the continuous one's. A shift of a vector is a composition of shifts of its coordinates, so
-    the same holds for vectors and for all that is composed of them. (Rounding the continuous noise, which
-    costs nothing, adds variance 1/12 and gives nearly the discrete Gaussian: 1/12 is what is needed in the
-    limit, and 1/8 leaves a margin.) This is computed, not proved: the tests compare the two profiles over sigma
-    from 0.05 to 50, shifts from 1 to 8 and epsilon up to 12 deviations.
+    The scale is sqrt(sigma² + 1/8). Let X be the discrete Gaussian of that scale and F(k) the normal quantile of
+    P(X <= k). Telling X from X + 1 has a trade-off function that is linear between its corners, one for each k: the
+    test that says "X + 1" from k on errs with P(X >= k) and P(X <= k - 2). That of the continuous noise, G, is convex,
+    so it is nowhere above if it is not above at the corners, which says: F(k) - F(k - 1) <= 1 / sigma for all k. These
+    steps add up, so for a shift of s they are at most s / sigma. A shift of a vector is a composition of shifts of its
+    coordinates, composing keeps the order of trade-off functions, and Gaussian ones compose to the Gaussian of the L2
+    norm (Dong, Roth, Su 2019): the same holds for vectors and for all that is composed of them.
+
+    That the steps are so small is computed for 519 sigmas from 0.02 to 3,000 and all k to 38 deviations, not proved for
+    all: sigma times the largest step is at most 0.9999999978. (Rounding the continuous noise, which costs nothing, adds
+    variance 1/12 and gives nearly the discrete Gaussian: 1/12 is what is needed in the limit, and 1/8 leaves a margin.)
 
     Guarantees:
+        No step is above 1 / sigma. [test_every_step_is_as_far_as_charged]
         No delta is above that of the continuous Gaussian. [test_integer_noise_is_never_cheaper_than_charged]
         The same by dp_accounting's own discrete Gaussian. [test_integer_noise_by_dp_accounting]
     """
