@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
+EXTRAS := postgres pandas polars neural signed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo test test-slow fuzz check format bench bench-peers bench-useful experiments clean
+.PHONY: help install install-dev demo test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -40,6 +41,23 @@ test-slow: install-dev ## pass the slow statistical tests
 fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),1)
 
+test-oldest: install-dev ## pass the tests with the lowest versions that pyproject.toml allows
+	@$(PIP) uv
+	@rm -rf build/oldest && mkdir -p build
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(BIN)/python $(EXTRAS:%=--extra %) pyproject.toml -o build/oldest.txt
+	$(BIN)/uv venv --quiet --python $(BIN)/python build/oldest
+	VIRTUAL_ENV=build/oldest $(BIN)/uv pip install --quiet -r build/oldest.txt --group dev --editable .
+	OMP_NUM_THREADS=1 build/oldest/bin/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile \
+	  -W default::DeprecationWarning -W default::FutureWarning
+
+wheel: install-dev   ## build the wheel and the sdist into dist/
+	rm -rf dist
+	$(BIN)/python -m build --quiet .
+	@ls -l dist
+
+test-wheel: install-dev ## build the wheel, install it into empty environments of every Python here, and run it there
+	$(BIN)/python -m pytest -q -m slow tests/house/test_wheel.py
+
 check: install-dev   ## lint, format check, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -63,4 +81,4 @@ experiments: install-dev ## run the paper's experiments on DATA=FOLDER (hours)
 	$(BIN)/python -m bench.paper.all $(if $(DATA),--data $(DATA))
 
 clean:           ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

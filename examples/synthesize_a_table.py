@@ -6,7 +6,7 @@ from kamino.datasets import TAX_CONSTRAINTS, tax
 
 private = tax(2_000)
 
-# The domains of this made-up table are no secret. Of a real one, declare them: Synthesizer("schema.yaml", ...).
+# The domains of this made-up table are no secret. Of a real one, declare them: Synthesizer(Path("schema.yaml")).
 synthesizer = kamino.Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, delta=1e-6, trust_domain=True)
 synthesizer.fit(private)
 synthetic = synthesizer.sample(1_000)

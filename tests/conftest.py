@@ -9,10 +9,14 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 
+from kamino.pipeline import stages
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.testing.noise_checks import noise_problems
 from kamino.testing.replay import add_row, record, remove_row, replace_row
 from kamino.testing.strangers import strangers
+
+# Tests are to see every warning, also those that users are spared.
+stages.QUIET = False
 
 Replays = Callable[..., None]
 STRANGERS = ("empty", "all null", "ten times as long", "one value", "rearranged", "odd cells")

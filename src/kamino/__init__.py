@@ -16,12 +16,74 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.constraints import Constraints
-    from kamino.pipeline import Synthesizer, verify
+    from kamino.errors import (
+        BudgetError,
+        ConstraintError,
+        ConstraintErrors,
+        InputError,
+        KaminoError,
+        ModelError,
+        PrivacyError,
+        SamplingError,
+        SchemaError,
+        UnknownAttributeError,
+    )
+    from kamino.pipeline import (
+        Backend,
+        Preset,
+        SequenceMode,
+        Settings,
+        Stage,
+        Synthesizer,
+        WeightMode,
+        WrittenTable,
+        verify,
+    )
+    from kamino.privacy import Neighbours
+    from kamino.sampling import Sampling
     from kamino.schema import Schema
 
-__version__ = "0.1.0"
-__all__ = ["Constraints", "Schema", "Synthesizer", "__version__", "verify"]
+__version__ = "0.2.0"
+__all__ = [
+    "Backend",
+    "BudgetError",
+    "ConstraintError",
+    "ConstraintErrors",
+    "Constraints",
+    "InputError",
+    "KaminoError",
+    "ModelError",
+    "Neighbours",
+    "Preset",
+    "PrivacyError",
+    "Sampling",
+    "SamplingError",
+    "Schema",
+    "SchemaError",
+    "SequenceMode",
+    "Settings",
+    "Stage",
+    "Synthesizer",
+    "UnknownAttributeError",
+    "WeightMode",
+    "WrittenTable",
+    "__version__",
+    "verify",
+]
 
-_HOMES = {"Constraints": "constraints", "Schema": "schema", "Synthesizer": "pipeline", "verify": "pipeline"}
+_PIPELINE = ("Backend", "Preset", "SequenceMode", "Settings", "Stage", "Synthesizer", "WeightMode", "WrittenTable")
+_HOMES = {
+    **{name: "errors" for name in __all__ if name.endswith(("Error", "Errors"))},
+    **dict.fromkeys(_PIPELINE, "pipeline"),
+    "verify": "pipeline",
+    "Constraints": "constraints",
+    "Neighbours": "privacy",
+    "Sampling": "sampling",
+    "Schema": "schema",
+}
 
 __getattr__ = late_imports(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,11 +17,43 @@ A message says what was found, what would be right and what to do. No message ho
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+
+# What a terminal obeys or does not show: control characters, line and paragraph separators, marks that turn the
+# direction of text, invisible spaces, halves of pairs.
+_HIDDEN = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\U000e0000-\\U000e007f]"
+)
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""The text as it is safe to print: what a terminal would obey is shown as an escape, but for `keep`.
+
+    >>> print(visible("a\x1b[31mb\n"))
+    a\x1b[31mb\n
+
+    Guarantees:
+        Nothing that a terminal obeys is left.  [test_nothing_a_terminal_obeys_is_printed]
+    """
+    return _HIDDEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
+
+
+def visible_json(text: str) -> str:
+    """A text of JSON as it is safe to print, which means the same: what is hidden in it stands in strings only."""
+    return _HIDDEN.sub(lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1], text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 class KaminoError(ValueError):
-    """The root of all errors raised on purpose; also a `ValueError`."""
+    """The root of all errors raised on purpose; also a `ValueError`. Its text is safe to print."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__(), keep="\n")
 
 
 class InputError(KaminoError):

@@ -177,3 +177,11 @@ def test_a_run_without_hard_constraints_promises_none() -> None:
 
 
 UNIT = {"unit": "one row", "releases": 2}
+
+
+@pytest.mark.parametrize("arguments", [(), ("synth",), ("check",)])
+def test_flags_are_listed_without_a_type(arguments: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "200"}).output
+    flags = [line for line in told.splitlines() if re.search(r"--(help|version|trust-domain|json)\b", line)]
+    assert flags
+    assert not any("bool" in line.lower() for line in flags), flags

@@ -129,5 +129,5 @@ def test_means() -> None:
 def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xgboost", None)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(InputError, match=r"pip install 'kamino\[ml\]'"):
+    with pytest.raises(InputError, match=r"pip install 'kamino-synth\[ml\]'"):
         classifiers()

@@ -6,7 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.evaluate.test_report_command import run
+
+from kamino.evaluate.report.heatmap import heat_map
+from kamino.evaluate.report.svg import shorten_all, width_of
 
 PLAIN = "k,c,n,d\n" + "".join(f"k{i},{'ab'[i % 2]},{i % 7},2024-01-0{1 + i % 9}\n" for i in range(40))
 ONE_ROW = "k,c,n,d\nk0,a,1,2024-01-01\n"
@@ -31,3 +36,17 @@ def test_every_pair_makes_page_text_and_json(tmp_path: Path, true: str, syntheti
     assert "hard constraints" in run(*files, "--text").stdout
     if true == synthetic:
         assert document["verdict"]["level"] == ("poor" if synthetic == "constant" else "good")
+
+
+@given(st.lists(st.text("ab…1é漢", max_size=30), unique=True, max_size=30), st.integers(8, 20))
+def test_long_names_are_told_apart(names: list[str], columns: int) -> None:
+    short = shorten_all(names, columns)
+    assert len(set(short)) == len(names)
+    assert all(width_of(text) <= columns for text in short)
+
+
+def test_a_heat_map_tells_long_names_apart() -> None:
+    names = [f"income_of_the_household_in_the_year_{year}" for year in (2022, 2023)]
+    shown = str(heat_map(names, [[0.0, 0.1], [0.1, 0.0]], "k", top=1.0, signed=False))
+    assert "2022" in shown.split("<title>")[0]
+    assert "…" in shown.split("<title>")[0]

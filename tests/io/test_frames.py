@@ -111,11 +111,9 @@ def test_pyarrow_table_batch_and_stream() -> None:
         (pd.DataFrame({"ok": [1], "bad": [2**70]}), "object"),
         (pd.DataFrame({"ok": [1], "bad": [1 + 2j]}), "complex128"),
         (pd.DataFrame({"ok": [1], "bad": [["S3CRET"]]}), "list"),
-        (pd.DataFrame({"ok": [1], "bad": pd.to_timedelta([5], unit="s")}), "duration"),
         (pd.DataFrame({"ok": [1, 2], "bad": pd.interval_range(0, 2)}), "struct"),
         (pl.DataFrame({"ok": [1], "bad": pl.Series([1], dtype=pl.Int128)}), "Int128"),
         (pl.DataFrame({"ok": [1], "bad": [[1]]}), "list"),
-        (pl.DataFrame({"ok": [1], "bad": [dt.time(1, 2)]}), "time64"),
         (pa.table({"ok": [1], "bad": [b"S3CRET"]}), "binary"),
     ],
 )  # fmt: skip

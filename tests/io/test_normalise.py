@@ -4,6 +4,7 @@ import datetime as dt
 import uuid
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -27,7 +28,7 @@ KEPT = [
 ]
 IDS = [uuid.UUID(int=7), uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")]
 CHANGED = [
-    (pa.array([1.5, None], pa.float16()), pa.float32()),
+    (pa.array([np.float16(1.5), None], pa.float16()), pa.float32()),
     (pa.array(["x", None], pa.large_string()), pa.string()),
     (pa.array(["x", None], pa.string_view()), pa.string()),
     (pa.array(["x", None, "x"]).dictionary_encode(), pa.string()),

@@ -139,5 +139,5 @@ def test_postgres_connection_errors(url: str) -> None:
 
 def test_driver_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
-    with pytest.raises(InputError, match=r"pip install 'kamino\[postgres\]'"):
+    with pytest.raises(InputError, match=r"pip install 'kamino-synth\[postgres\]'"):
         read_table("postgresql://localhost/db", query="t")

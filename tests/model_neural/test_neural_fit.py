@@ -324,7 +324,7 @@ def test_importing_the_backend_does_not_import_jax() -> None:
 
 def test_without_the_extra_the_error_says_how(monkeypatch: pytest.MonkeyPatch, table: CodedTable) -> None:
     monkeypatch.setattr(extra, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"pip install 'kamino\[neural\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'kamino-synth\[neural\]'"):
         fit_neural(NeuralRows(PrivateCodes(table), Gate(Budget(epsilon=1.0, delta=1e-6))), ATTRIBUTES)
 
 

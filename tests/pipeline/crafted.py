@@ -163,7 +163,7 @@ def file_cases() -> Iterator[tuple[str, Change]]:
     yield "without its beginning", whole(lambda packed: packed[100:])
     yield "empty", whole(lambda packed: b"")
     yield "an empty archive", whole(lambda packed: b"PK\x05\x06" + bytes(18))
-    yield "with a byte flipped", whole(lambda packed: packed[:400] + bytes([packed[400] ^ 255]) + packed[401:])
+    yield "with a byte flipped", whole(lambda packed: packed[:100] + bytes([packed[100] ^ 255]) + packed[101:])
     yield "with a long directory", whole(lambda packed: packed[:-12] + b"\xff\xff\xff\x7f" + packed[-8:])
     yield "with many entries", whole(lambda packed: packed[:-14] + b"\xff\xff\xff\xff" + packed[-10:])
     yield "packed by lzma", lambda parts: setattr(parts, "packing", zipfile.ZIP_LZMA)

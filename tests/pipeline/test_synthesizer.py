@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -15,7 +17,7 @@ import pytest
 from tests.pipeline.test_privacy_of_synth import RULES, SCHEMA, private_table
 
 import kamino
-from kamino import Constraints, Synthesizer
+from kamino import Constraints, Synthesizer, errors
 from kamino.errors import InputError, KaminoError, ModelError, PrivacyError
 from kamino.io import read_table, write_table
 from kamino.pipeline import Stage
@@ -130,7 +132,6 @@ def test_one_column_and_all_null_work(options: dict[str, Any]) -> None:
         ({"delta": 1.0}, "delta"),
         ({"delta": 0.0}, "delta"),
         ({"unit": "id"}, "max_rows"),
-        ({"colour": "red"}, "unknown settings: colour"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -156,9 +157,15 @@ def test_stages_are_told() -> None:
 
 
 def test_public_names() -> None:
-    assert set(kamino.__all__) == {"Constraints", "Schema", "Synthesizer", "__version__"}
+    assert {"Constraints", "Schema", "Synthesizer", "Settings", "InputError", "Sampling"} < set(kamino.__all__)
+    assert dir(kamino) == sorted(kamino.__all__)
     assert kamino.Synthesizer is Synthesizer
     assert kamino.Constraints is Constraints
+    for name in kamino.__all__:
+        assert getattr(kamino, name).__name__ == name if name != "__version__" else kamino.__version__
+    kinds = {name: each for name, each in vars(errors).items() if isinstance(each, type)}
+    ours = {name for name, each in kinds.items() if each.__module__ == errors.__name__}
+    assert ours <= set(kamino.__all__)
     with pytest.raises(AttributeError):
         _ = kamino.nothing
 
@@ -205,3 +212,67 @@ def test_what_is_not_promised_of_soft_constraints_is_said() -> None:
     by_row = Synthesizer(schema, rules, seed=1, sampling="row-by-row").fit(table)
     assert by_row.certificate(by_row.sample(20))["notes"] == []
     assert by_row.plan(90).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("age", (30, 40)),
+        ("age", (None, 25)),
+        ("pay", (40.5, None)),
+        ("day", (dt.date(2020, 3, 1), dt.date(2020, 4, 30))),
+    ],
+)
+def test_intervals_hold(name: str, ends: tuple[Any, Any]) -> None:
+    fitted = Synthesizer(SCHEMA, RULES, seed=1).fit(private_table(400))
+    drawn = fitted.sample(60, given={name: ends})
+    low, high = (end if end is not None else limit for end, limit in zip(ends, _limits(name), strict=True))
+    found = drawn.column(name).to_pylist()
+    assert all(value is not None and low <= value <= high for value in found)
+    assert len(set(found)) > 3
+    document = fitted.certificate(drawn, given={name: ends})["given"][name]
+    assert set(document) == {"from", "to"}
+
+
+def _limits(name: str) -> tuple[Any, Any]:
+    return SCHEMA[name].min, SCHEMA[name].max
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"age": (30, 20)}, "an interval of 'age' from 30 to 20 without any value; expected a value from"),
+        ({"age": (1, 2, 3)}, "found 3 ends of an interval of 'age'; expected two"),
+        ({"city": ("Oslo", "Rome")}, "whose values have no order; expected a list of values"),
+        ({"age": ("a", "b")}, "found ends of another type than 'age'"),
+        (["age"], "found given of type list; expected a mapping"),
+    ],
+)
+def test_wrong_conditions_are_told(given: Any, text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Synthesizer(SCHEMA, seed=1).fit(private_table()).sample(3, given=given)
+    assert text in str(caught.value)
+
+
+def test_wide_intervals_are_drawn() -> None:
+    table = pa.table({"at": pa.array([dt.datetime(2020, 1, 1), dt.datetime(2024, 1, 1, 0, 0, 0, 1)] * 30)})
+    made = Synthesizer(trust_domain=True, seed=1).fit(table)
+    ends = (dt.datetime(2021, 1, 1), dt.datetime(2021, 6, 1))
+    drawn = made.sample(200, given={"at": ends}).column("at").to_pylist()
+    assert all(ends[0] <= each <= ends[1] for each in drawn)
+    assert len(set(drawn)) > 100
+
+
+@pytest.mark.parametrize("rows", ["5", 2.5, True])
+def test_a_number_of_rows_is_whole(rows: Any) -> None:
+    with pytest.raises(InputError, match=r"found num_rows .* expected a whole number"):
+        Synthesizer(SCHEMA, seed=1).fit(private_table()).sample(rows)
+
+
+def test_a_small_table_without_noise_is_quick() -> None:
+    rng = np.random.default_rng(1)
+    numbers = {f"n{i}": rng.integers(0, 200, 344) for i in range(6)}
+    words = {f"w{i}": rng.choice(["a", "b", "c"], 344) for i in range(4)}
+    begin = time.process_time()
+    Synthesizer(trust_domain=True, epsilon=float("inf"), seed=1).fit(pa.table({**numbers, **words})).sample(344)
+    assert time.process_time() - begin < 5

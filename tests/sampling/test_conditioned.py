@@ -169,3 +169,11 @@ def test_public_maps_narrow_what_leads_to_them() -> None:
     model = marginal(FakeModel(codec, ("zip", "state")), codec)
     table = draw_given(plan, model, codec, 200, np.random.default_rng(0), DrawOptions(given=checks), allowed)
     assert set(table["zip"].tolist()) == {1, 4, 7}
+
+
+def test_intervals_are_checks() -> None:
+    codec = integers(a=9)
+    checks = conditioned.range_checks(codec, {"a": (3, 5)})
+    table = pa.table({"a": [codec["a"].value_of(code) for code in range(9)]})
+    broken = [any(violations(check, table.slice(code, 1).to_pylist()) for check in checks) for code in range(9)]
+    assert [code for code in range(9) if not broken[code]] == [3, 4, 5]

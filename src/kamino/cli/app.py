@@ -40,7 +40,27 @@ COMMANDS = {
 _MODULES = {"ledger": "durable_ledger"}
 
 
-class Commands(typer.core.TyperGroup):
+class PlainFlags:
+    """Shows no type beside options that take no value.
+
+    Guarantees:
+        No flag is listed with a type.  [test_flags_are_listed_without_a_type]
+    """
+
+    def get_params(self, ctx: Any) -> Any:
+        """All parameters, that which asks for help as well."""
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for each in params:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return params
+
+
+class PlainCommand(PlainFlags, typer.core.TyperCommand):
+    """One command."""
+
+
+class Commands(PlainFlags, typer.core.TyperGroup):
     """Imports a command when it is run: all of them together are slow to import.
 
     Guarantees:
@@ -69,7 +89,7 @@ def load_command(name: str) -> Any:
     if isinstance(function, typer.Typer):
         return typer.main.get_command(function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    alone.command(name)(function)
+    alone.command(name, cls=PlainCommand)(function)
     return typer.main.get_command(alone)
 
 

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sized
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+
+from kamino.errors import visible, visible_json
 
 Item = TypeVar("Item")
 
 
+class SafeConsole(Console):
+    """A console on which names, values and rules cannot command the terminal.
+
+    Guarantees:
+        Nothing that a terminal obeys is printed but its own colours.  [test_nothing_a_terminal_obeys_is_printed]
+    """
+
+    def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
+        """The pieces that are printed, each safe."""
+        for segment in super().render(*arguments, **options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text, keep="\n"))
+
+
+def json_text(document: object, *, allow_nan: bool = True) -> str:
+    """JSON that is safe to print; what a terminal would obey is escaped as JSON has it."""
+    return visible_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=allow_nan))
+
+
 def output_console() -> Console:
     """Results; as wide as it takes when not a terminal, so that nothing is cut in a file."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=max(console.width, 160))
+    console = SafeConsole(highlight=False)
+    return console if console.is_terminal else SafeConsole(highlight=False, width=max(console.width, 160))
 
 
 def error_console() -> Console:
     """Messages and progress."""
-    return Console(stderr=True, highlight=False)
+    return SafeConsole(stderr=True, highlight=False)
 
 
 def counted(count: int, what: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,8 @@ def _in_our_words(problem: Any, text: str) -> str:
     details = getattr(problem.__cause__, "errors", None)
     fault = details()[0] if callable(details) else None
     message = getattr(problem, "message", "")
+    if not fault and message:
+        return _of_older_parser(text)
     if not fault or not message or not text.endswith(message):
         return str(text)
     head = text.removesuffix(message)
@@ -41,6 +44,21 @@ def _in_our_words(problem: Any, text: str) -> str:
     if expected is None:
         return f"{head}{message.removeprefix('Value error, ')}"
     return f"{head}found {fault['input']}; expected {expected}"
+
+
+_OLDER = (
+    (re.compile(r"'([^']*)' is not a valid float\.?$"), r"found \1; expected a number"),
+    (re.compile(r"'([^']*)' is not a valid integer( range)?\.?$"), r"found \1; expected a whole number"),
+    (re.compile(r"(\S+) is not in the range x>=(\S+?)\.?$"), r"found \1; expected \2 or more"),
+    (re.compile(r"(\S+) is not in the range x<=(\S+?)\.?$"), r"found \1; expected \2 or less"),
+)
+
+
+def _of_older_parser(text: str) -> str:
+    """What older versions of the parser say of numbers, in our words."""
+    for pattern, words in _OLDER:
+        text = pattern.sub(words, text)
+    return text
 
 
 def _expected(fault: dict[str, Any]) -> str | None:

@@ -60,6 +60,9 @@ ResumeOption = Annotated[
         rich_help_panel=_LEDGER,
     ),
 ]
+SpreadsheetOption = Annotated[
+    bool, typer.Option("--spreadsheet-safe", help="Put an apostrophe before texts that a spreadsheet would run.")
+]
 # Choices of the method: what is not given is as the preset has it.
 _METHOD = "Method"
 PresetOption = Annotated[
@@ -70,7 +73,9 @@ PresetOption = Annotated[
 ]
 BackendOption = Annotated[
     Backend | None,
-    typer.Option("--backend", help="The model: marginal, or neural (needs kamino\\[neural]).", rich_help_panel=_METHOD),
+    typer.Option(
+        "--backend", help="The model: marginal, or neural (needs kamino-synth\\[neural]).", rich_help_panel=_METHOD
+    ),
 ]
 SequenceOption = Annotated[
     SequenceMode | None, typer.Option("--sequence", help="How attributes are ordered.", rich_help_panel=_METHOD)

@@ -12,6 +12,7 @@ from rich.text import Text
 from kamino.cli.console import counted
 from kamino.constraints import print_constraint
 from kamino.constraints.tree import Kind, Strength
+from kamino.errors import visible
 from kamino.evaluate.checking import ConstraintCheck, TableCheck
 
 NOT_PRIVATE = "Computed from the table itself: for its owner, not for release."
@@ -51,7 +52,7 @@ def _counts(result: TableCheck, *, explain: bool) -> Table:
         unit = "row" if check.constraint.is_unary else "pair"
         cells: list[str | Text] = [
             str(number),
-            Text(print_constraint(check.constraint)),
+            Text(visible(print_constraint(check.constraint))),
             check.shape.value,
             _strength(check.constraint.strength),
             Text(f"{check.violations:,}", style="bold red" if check.is_broken else ""),
@@ -71,7 +72,7 @@ def _print_examples(console: Console, number: int, check: ConstraintCheck, table
     grid = Table()
     grid.add_column("row", justify="right")
     for name in check.constraint.attributes:
-        grid.add_column(Text(name))
+        grid.add_column(Text(visible(name)))
     for example in check.examples:
         for index in example:
             cells = (_cell(table.column(name)[index].as_py()) for name in check.constraint.attributes)
@@ -81,7 +82,7 @@ def _print_examples(console: Console, number: int, check: ConstraintCheck, table
 
 
 def _cell(value: Any) -> Text:
-    return Text("null", style="dim") if value is None else Text(str(value))
+    return Text("null", style="dim") if value is None else Text(visible(str(value)))
 
 
 def _print_findings(console: Console, result: TableCheck, *, explain: bool) -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kamino.cli.options import shown_epsilon
+from kamino.errors import visible
 
 _RELATIONS = {"add_remove": "one more or one less", "replace": "one replaced"}
 
@@ -88,11 +89,12 @@ def _both_relations(spent: dict[str, float | None], own: str) -> str:
     return ", ".join(said)
 
 
-def _given(conditions: dict[str, list[Any]]) -> str:
-    parts = [
-        f"{name}={' or '.join('' if v is None else str(v) for v in values)}" for name, values in conditions.items()
-    ]
-    return f"{', '.join(parts)} in every row"
+def _given(conditions: dict[str, Any]) -> str:
+    parts = []
+    for name, values in conditions.items():
+        words = ["" if v is None else str(v) for v in (values.values() if isinstance(values, dict) else values)]
+        parts.append(f"{name}={('..' if isinstance(values, dict) else ' or ').join(words)}")
+    return visible(f"{', '.join(parts)} in every row")
 
 
 def _domains(domains: dict[str, list[str]]) -> str:

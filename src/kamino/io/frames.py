@@ -10,6 +10,7 @@ from narwhals.dependencies import is_pandas_dataframe
 from narwhals.exceptions import DuplicateError
 
 from kamino.errors import InputError
+from kamino.io.frame_types.pandas_types import never_null
 from kamino.io.normalise import check_names, normalise_table
 from kamino.io.odd_cells import spell, texts_of
 
@@ -22,11 +23,12 @@ def read_frame(frame: object, *, private: bool = False) -> pa.Table:
     Guarantees:
         - In a pandas frame NaN, NaT, None and NA all mean null, and the index is left out.
           [test_pandas_frame]
+        - Durations, times of day and periods are whole numbers of their unit.  [test_spans_of_time_are_numbers]
         - In polars and pyarrow NaN is a number, and stays.  [test_nan_stays_a_number_outside_pandas]
         - With `private`, columns of objects and of categories are text.  [test_object_columns_stay_text]
     """
     if isinstance(frame, pa.Table):
-        return normalise_table(frame, where=WHERE, private=private)
+        return normalise_table(frame, where=WHERE, private=private, ticks=True)
     if is_pandas_dataframe(frame):
         return _read_pandas(frame, private=private)
     try:
@@ -53,7 +55,12 @@ def _read_pandas(frame: Any, *, private: bool) -> pa.Table:
             columns.append(_chunked(pa.array(series, from_pandas=True)))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise _mixed_column(name, str(series.dtype)) from None
-    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE, nan_is_null=True, private=private)
+    fields = [
+        pa.field(name, column.type, nullable=not full)
+        for name, column, full in zip(names, columns, never_null(frame), strict=True)
+    ]
+    whole = pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    return normalise_table(whole, where=WHERE, nan_is_null=True, private=private, ticks=True)
 
 
 def _read_narwhal(frame: Any, *, private: bool) -> pa.Table:
@@ -67,7 +74,8 @@ def _read_narwhal(frame: Any, *, private: bool) -> pa.Table:
             columns.append(frame.select(name).to_arrow().column(0))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             raise _mixed_column(name, str(frame.schema[name])) from None
-    return normalise_table(pa.Table.from_arrays(columns, names=names), where=WHERE, private=private)
+    whole = pa.Table.from_arrays(columns, names=names)
+    return normalise_table(whole, where=WHERE, private=private, ticks=True)
 
 
 def _read_arrow_stream(frame: object, *, private: bool) -> pa.Table:
@@ -76,7 +84,7 @@ def _read_arrow_stream(frame: object, *, private: bool) -> pa.Table:
             f"found an object of type {type(frame).__name__}, expected a path, a SQL URL or a data frame "
             "(pandas, polars, pyarrow). Build a data frame from it first."
         )
-    return normalise_table(pa.table(frame), where=WHERE, private=private)
+    return normalise_table(pa.table(frame), where=WHERE, private=private, ticks=True)
 
 
 def _texts_of_kind(series: Any) -> pa.Array | None:
@@ -109,15 +117,3 @@ def _mixed_column(name: str, kind: str) -> InputError:
         f"{WHERE}: column '{name}' of type {kind} cannot be held as one plain type. Cast it to a number, "
         "string, date or timestamp, or leave the column out."
     )
-
-
-def like(table: pa.Table, kind: type | None) -> Any:
-    """Return the table as a frame of `kind` where that is pandas or polars; as it is otherwise."""
-    library = kind.__module__.partition(".")[0] if kind is not None else ""
-    if library == "pandas":
-        return table.to_pandas()
-    if library == "polars":
-        import polars
-
-        return polars.from_arrow(table)
-    return table

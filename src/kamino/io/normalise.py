@@ -22,13 +22,16 @@ FIRST_DAY = datetime.date(1, 1, 1)
 LAST_DAY = datetime.date(9999, 12, 31)
 
 
-def normalise_table(table: pa.Table, *, where: str, nan_is_null: bool = False, private: bool = False) -> pa.Table:
+def normalise_table(
+    table: pa.Table, *, where: str, nan_is_null: bool = False, private: bool = False, ticks: bool = False
+) -> pa.Table:
     """Return `table` with plain types, unique names and no metadata; `where` starts each error message.
 
     With `nan_is_null`, a float NaN becomes null: in pandas it is the mark of a missing value. With `private`, a cell
     that its column cannot hold (a date outside the calendar, a date64 with a time, bytes that are not UTF-8) becomes
     null instead of an error, which would tell that there is one; numbers in a dictionary become text, since one 2.5
-    makes all of them floats.
+    makes all of them floats. With `ticks`, durations and times of day become whole numbers of their unit. A column that
+    is declared without nulls stays so.
 
     Guarantees:
         - Only the types named above come out.  [test_types_that_come_out]
@@ -37,13 +40,16 @@ def normalise_table(table: pa.Table, *, where: str, nan_is_null: bool = False, p
         - With `private`, no cell decides a type or an error.  [test_odd_cells_become_null]
     """
     check_names(table.column_names, where=where)
-    columns = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        plain = _plain_column(column, place=f"{where}: column '{name}'", private=private)
+    columns, fields = [], []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        plain = _plain_column(
+            _ticks(column) if ticks else column, place=f"{where}: column '{field.name}'", private=private
+        )
         if nan_is_null and pa.types.is_floating(plain.type):
             plain = pc.if_else(pc.is_nan(plain), pa.scalar(None, plain.type), plain)
         columns.append(plain)
-    return pa.Table.from_arrays(columns, names=table.column_names)
+        fields.append(pa.field(field.name, plain.type, nullable=field.nullable))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def check_names(names: Sequence[str], *, where: str) -> None:
@@ -113,6 +119,14 @@ def _plain_column(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.C
             "null or by a date within the range."
         )
     return column
+
+
+def _ticks(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Durations and times of day as whole numbers of their unit; any other column as it is."""
+    if pa.types.is_time32(column.type):
+        column = column.cast(pa.int32())
+    is_span = pa.types.is_duration(column.type) or pa.types.is_time64(column.type)
+    return column.cast(pa.int64()) if is_span else column
 
 
 def _days(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.ChunkedArray:

@@ -4,6 +4,9 @@ What CSV cannot say: an empty string and a null are both an empty cell, and come
 looks like a number comes back as a number; an integer comes back as `int64`, whatever its width; a decimal
 comes back as a float (its places are kept in the file); a zoned timestamp comes back in UTC. Parquet keeps
 all of these.
+
+A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula. Such texts are written as they are, unless
+the file is to be `spreadsheet_safe`: then they get an apostrophe in front, by which a spreadsheet knows a text.
 """
 
 from __future__ import annotations
@@ -50,19 +53,63 @@ def check_table_path(path: Path) -> None:
     target_of(path)
 
 
-def stage_table(table: pa.Table, file: StagedFile) -> pa.Table:
+def stage_table(table: pa.Table, file: StagedFile, *, spreadsheet_safe: bool = False) -> pa.Table:
     """Write a table to a staged file and return it as it reads back from the bytes on the disk.
+
+    With `spreadsheet_safe`, texts that a spreadsheet would run get an apostrophe in front. What is returned is without.
 
     Guarantees:
         What is returned is what was written.  [test_a_staged_table_reads_back]
+        With `spreadsheet_safe`, no cell of the file begins as a formula does.  [test_a_safe_file_has_no_formula]
     """
     import pyarrow.parquet as pq  # slow to import: only when a table is written
 
     kind = file.path.suffix.lower()
     plain = normalise_table(table, where=f"table for {file.path}")
+    if spreadsheet_safe:
+        plain = quote_formulas(plain)
     with file.open() as handle:
         _write(plain, handle, kind=kind)
-    return pq.read_table(file.temporary) if kind == ".parquet" else read_csv(file.temporary, types=plain.schema)
+    if kind == ".parquet":
+        return pq.read_table(file.temporary)
+    written = read_csv(file.temporary, types=plain.schema)
+    return unquote_formulas(written) if spreadsheet_safe else written
+
+
+def check_spreadsheet_safe(path: Path) -> None:
+    """Raise an `InputError` where no spreadsheet reads texts as formulas."""
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"{path}: found spreadsheet-safe for a file that is no CSV; only cells of CSV become formulas")
+
+
+# With apostrophes in front as well, so that quoting can be undone: ='x and '='x stay different.
+_FORMULA = r"^'*[=+\-@\t\r]"
+
+
+def quote_formulas(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before each text, and each name, that a spreadsheet would run.
+
+    Guarantees:
+        Different texts stay different.  [test_a_safe_file_has_no_formula]
+    """
+    columns = [_quote(column) if pa.types.is_string(column.type) else column for column in table.columns]
+    return pa.table(columns, names=_quote(pa.array(table.column_names, pa.string())).to_pylist())
+
+
+def unquote_formulas(table: pa.Table) -> pa.Table:
+    """What `quote_formulas` was given."""
+
+    def bare(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        quoted = pc.match_substring_regex(column, _FORMULA)
+        return pc.if_else(quoted, pc.utf8_slice_codeunits(column, 1), column)
+
+    columns = [bare(column) if pa.types.is_string(column.type) else column for column in table.columns]
+    return pa.table(columns, names=bare(pa.array(table.column_names, pa.string())).to_pylist())
+
+
+def _quote(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    formula = pc.match_substring_regex(column, _FORMULA)
+    return pc.if_else(formula, pc.binary_join_element_wise(pa.scalar("'"), column, pa.scalar("")), column)
 
 
 def _write(table: pa.Table, handle: BinaryIO, *, kind: str) -> None:

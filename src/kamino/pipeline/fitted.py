@@ -11,6 +11,7 @@ from typing import Any
 from kamino.constraints import Constraints
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
+from kamino.io.frame_types import FrameKind
 from kamino.model import SavedModel, load_model
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.model_file import (
@@ -18,6 +19,7 @@ from kamino.pipeline.model_file import (
     check_sizes,
     constraints_of,
     differences_of,
+    frame_of,
     held_of,
     ledger_of,
     read_json,
@@ -59,6 +61,8 @@ class Fitted:
     """What made-up keys and distances satisfy by themselves, so that no step has to: never drawn for, but promised."""
     differences: Mapping[str, Difference] = field(default_factory=dict)
     """The dates that are modelled by their distance from another."""
+    frame: FrameKind | None = None
+    """What kind of frame the table came as, for what is drawn to come back as it."""
     sampling: SamplingPlan | None = None
     """How rows are drawn along the model's sequence; a model file does not hold it, for it follows from the rest."""
 
@@ -96,7 +100,7 @@ class Fitted:
         """The model as readable texts and plain arrays."""
         meta, arrays = self.model.to_arrays()
         texts = {
-            "manifest.json": _dump({"format": FORMAT, "parts": list(_PARTS), "settings": self.settings.to_json()}),
+            "manifest.json": _dump(self._manifest()),
             "schema.yaml": self.schema.to_yaml(),
             "constraints.dc": f"{self.constraints}\n",
             HELD: f"{self.held}\n",
@@ -108,6 +112,10 @@ class Fitted:
         }
         check_sizes(texts)
         return Bundle(texts=texts, arrays=arrays)
+
+    def _manifest(self) -> dict[str, Any]:
+        made = {"format": FORMAT, "parts": list(_PARTS), "settings": self.settings.to_json()}
+        return made if self.frame is None else {**made, "frame": self.frame.to_json()}
 
     @staticmethod
     def from_bundle(bundle: Bundle, *, source: str = "model") -> Fitted:
@@ -131,7 +139,7 @@ def _read(bundle: Bundle) -> Fitted:
     Fields(bundle.texts, where="file").only(*_PARTS, HELD, DIFFERENCES)
     check_sizes(bundle.texts)
     parts = {name: read_json(bundle.texts[name], part=name) for name in _PARTS if name.endswith(".json")}
-    manifest = Fields(parts["manifest.json"], where="manifest").only("format", "parts", "settings")
+    manifest = Fields(parts["manifest.json"], where="manifest").only("format", "parts", "settings", "frame")
     if manifest.text("format") != FORMAT:
         raise ModelError(f"found format {shown(manifest.text('format'))}, expected {FORMAT!r}")
     settings = settings_of(manifest.any("settings") if "settings" in tuple(manifest) else {})
@@ -149,6 +157,8 @@ def _read(bundle: Bundle) -> Fitted:
         model=load_model(parts["model.json"], dict(bundle.arrays)),
         ledger=ledger_of(parts["ledger.json"], settings),
         settings=settings,
+        # Files of earlier versions, and those of files and queries, have no such part.
+        frame=frame_of(manifest, schema) if "frame" in tuple(manifest) else None,
     )
     check_fits(fitted)
     return fitted

@@ -14,6 +14,7 @@ import pyarrow as pa
 from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.errors import KaminoError, ModelError
+from kamino.io.frame_types import FrameKind
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.plan.bound_schema import bind_constraints, holds_by_keys, schema_types
 from kamino.pipeline.plan.differences import kept_by
@@ -118,6 +119,17 @@ def settings_of(document: object) -> Settings:
         "cluster": lambda name: None if fields.any(name) is None else fields.text(name),
     }
     return Settings.from_json({name: kinds.get(name, fields.text)(name) for name in fields})
+
+
+def frame_of(manifest: Fields, schema: Schema) -> FrameKind:
+    """The kind of frame that the table came as, with types of columns that there are."""
+    fields = manifest.within("frame").only("library", "types")
+    types = fields.within("types").only(*schema)
+    kind = FrameKind(library=fields.text("library"), types={name: types.text(name) for name in types})
+    problem = FrameKind.problem(kind.library, kind.types)
+    if problem:
+        raise ModelError(f"frame: {problem}")
+    return kind
 
 
 def constraints_of(text: str, schema: Schema, *, source: str) -> Constraints:

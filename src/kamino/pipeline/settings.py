@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
@@ -54,6 +55,10 @@ class Settings:
     time; cluster: the address of a cluster that trains them, which then sees private rows.
     seed: for tests only; fixes noise and draws, and marks the run "not for release".
     draw_seed: fixes choices that cost no privacy and nothing else, so that a run can go on as it began.
+
+    Guarantees:
+        A value of a wrong type is refused by name.  [test_wrong_types_are_told]
+        Every field is a keyword of `Synthesizer`.  [test_every_setting_is_a_keyword]
     """
 
     epsilon: float = 1.0
@@ -75,8 +80,11 @@ class Settings:
     draw_seed: int | None = None
 
     def __post_init__(self) -> None:
-        for name, kind in _CHOICES.items():
-            object.__setattr__(self, name, _choice(name, kind, getattr(self, name)))
+        for each in fields(self):
+            value = getattr(self, each.name)
+            kind = _CHOICES.get(each.name)
+            fit = _choice(each.name, kind, value) if kind is not None else _of_type(each.name, str(each.type), value)
+            object.__setattr__(self, each.name, fit)
         if not 0 < self.discovery_share < 1:
             raise PrivacyError(f"discovery_share is {self.discovery_share}; expected a number between 0 and 1.")
         if (self.unit is None) != (self.max_rows is None):
@@ -154,6 +162,28 @@ PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
         },
     }
 )
+
+
+# What the fields of plain types take, what they keep it as, and its name for people.
+_TYPES: Mapping[str, tuple[type, type, str]] = MappingProxyType(
+    {
+        "float": (numbers.Real, float, "a number"),
+        "int": (numbers.Integral, int, "a whole number"),
+        "str": (str, str, "text"),
+        "bool": (bool, bool, "True or False"),
+    }
+)
+
+
+def _of_type(name: str, annotation: str, value: Any) -> Any:
+    """The value as the annotation of its field has it; numbers of numpy become Python's."""
+    plain = annotation.removesuffix(" | None")
+    if plain not in _TYPES or (value is None and plain != annotation):
+        return value
+    taken, kept, words = _TYPES[plain]
+    if not isinstance(value, taken) or (isinstance(value, bool) and kept is not bool):
+        raise InputError(f"found {name} {value!r} of type {type(value).__name__}; expected {words}")
+    return kept(value)
 
 
 def _choice(name: str, kind: type[enum.Enum], value: object) -> Any:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import enum
-from typing import Protocol
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+QUIET = True
+"""Whether warnings of numbers are kept from the user; the tests switch it off, to see them."""
 
 
 class Stage(enum.Enum):
@@ -29,3 +39,60 @@ class Progress(Protocol):
 def silent(stage: Stage, done: int = 0, total: int = 1) -> None:
     """Show nothing."""
     del stage, done, total
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep warnings of numpy (an overflow, an empty mean) from the user, whom they tell nothing but parts of the table.
+
+    Guarantees:
+        No such warning leaves a run.  [test_no_warning_of_numpy_reaches_the_user]
+    """
+    with warnings.catch_warnings():
+        if QUIET:
+            warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+@contextmanager
+def shown(progress: Progress | bool | None, *stages: Stage) -> Iterator[Progress]:
+    """What is told of stages: to a function, on a bar (True), nowhere (False), on a bar in a notebook only (None)."""
+    if callable(progress):
+        yield progress
+        return
+    if progress is False or (progress is None and not _in_notebook()):
+        yield silent
+        return
+    from rich.console import Console  # slow to import: only where something is shown
+
+    with stage_bar(Console(stderr=True), stages) as report:
+        yield report
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def stage_bar(console: Console, stages: tuple[Stage, ...]) -> Iterator[Progress]:
+    """A bar of the stages of a run; nothing where the console is neither a terminal nor a notebook.
+
+    Guarantees:
+        It shows no time, which depends on the table.  [test_synth_tells_no_time]
+    """
+    if not (console.is_terminal or console.is_jupyter):
+        yield silent
+        return
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (SpinnerColumn(), TextColumn("{task.description:<26}"), BarColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=len(stages))
+
+        def report(stage: Stage, done: int = 0, total: int = 1) -> None:
+            place = stages.index(stage) + done / total if stage in stages else None
+            bar.update(task, description=stage.value, completed=place)
+
+        yield report

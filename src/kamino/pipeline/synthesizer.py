@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import numbers
 import os
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kamino.constraints.collection import Constraints
 from kamino.errors import InputError, ModelError
-from kamino.io.text import read_text
+from kamino.pipeline.inputs import constraints_from, folder_of, is_csv, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
-from kamino.pipeline.settings import Preset, Settings
+from kamino.pipeline.parameters import Parameterised
+from kamino.pipeline.settings import Backend, Preset, SequenceMode, Settings, WeightMode
 from kamino.pipeline.spending import telling_what_is_spent
-from kamino.pipeline.stages import Progress, Stage, silent
+from kamino.pipeline.stages import Progress, Stage, quietly, shown
+from kamino.privacy import Neighbours
+from kamino.sampling import Sampling
 from kamino.schema.schema import Schema
 
 # The stages of a run are imported by the methods that need them: all together they are slow to import.
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from kamino.io.frame_types import FrameKind
     from kamino.pipeline.fitted import Fitted
     from kamino.pipeline.output.conditions import Given
     from kamino.pipeline.output.writing import WrittenTable
@@ -31,54 +37,119 @@ if TYPE_CHECKING:
     from kamino.sampling.soft.sweeps import SweepLog
 
 
-class Synthesizer:
-    """Fits a private table once and draws synthetic tables from the fit.
+FITTING = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS)
+
+# The parameters that are no fields of `Settings`.
+_NO_SETTINGS = ("schema", "constraints", "preset", "ledger", "dataset")
+
+
+class Synthesizer(Parameterised):
+    r"""Fits a private table once and draws synthetic tables from the fit.
 
     Args:
-        schema: a `Schema`, or the path of a schema file; None to draft one from names and types.
-        constraints: `Constraints`, their text, or the path of a constraint file.
-        preset: choices that belong together; "paper" does everything as the paper does (needs `kamino[neural]`).
+        schema: a `Schema`, its YAML text, or the `Path` of a schema file; None to draft one from names and types.
+        constraints: `Constraints`, their text (one a line), or the `Path` of a constraint file.
+        preset: choices that belong together; "paper" does everything as the paper does (needs `kamino-synth[neural]`).
+            What is given below wins over the preset; None leaves a choice to it.
+        epsilon: the privacy loss that is allowed; smaller is more private, infinity is not private.
+        delta: the chance that is allowed for more than epsilon.
+        neighbours: what one person's data is: "add_remove", a row more or less, or "replace", a row replaced.
+        unit: the column that says whose a row is, to protect all rows of a person; needs `max_rows`.
+        max_rows: how many rows of one unit are kept.
+        trust_domain: types, values and ranges in the table are public: use them.
+        discovery_share: the part of the budget that finding domains may use, if some are missing.
+        backend: the model, "marginal" or "neural".
+        sampling: how rows are drawn: "constraint-aware", "row-by-row" and others of `kamino.Sampling`.
+        sequence: how attributes are ordered: "planned", "random" or "paper".
+        weights: how soft constraints are weighed: "matching" or "paper".
+        sweeps: how often rows are drawn again for soft constraints (4).
+        candidates: how many values of a number are tried for a row, by row-by-row sampling (10).
+        jobs: parts of a neural model trained at a time (1).
+        cluster: the address of a Dask cluster that trains them, which then sees private rows.
+        seed: for tests only; fixes noise and draws, and marks the run "not for release".
         ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
         dataset: the name of the dataset in the ledger; needed for a table in memory.
-        settings: keywords of `Settings`: epsilon, delta, neighbours, unit, max_rows, trust_domain, seed, ...; each
-            wins over the preset.
 
     >>> from kamino.datasets import TAX_CONSTRAINTS, tax
     >>> made = Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, trust_domain=True, seed=1).fit(tax(500))
     >>> made.sample(10).num_rows, made.certificate(made.sample(10))["mark"]
     (10, 'not for release')
+    >>> Synthesizer(constraints="zip -> city\nkey (ssn)", epsilon=0.5)
+    Synthesizer(constraints='zip -> city\nkey (ssn)', epsilon=0.5, delta=1e-06)
 
     Guarantees:
         What it draws is (epsilon, delta)-differentially private in the table.  [test_replay_passes_for_synth]
         The private table is not kept.  [test_synthesizer_keeps_no_private_row]
+        Pickled or copied, it holds public facts only.  [test_a_pickle_holds_no_private_cell]
+        A keyword that is not known is refused by type checkers.  [test_mypy_refuses_a_wrong_keyword]
     """
+
+    _always_shown = ("epsilon", "delta")
 
     def __init__(
         self,
         schema: Schema | str | os.PathLike[str] | None = None,
-        constraints: Constraints | str | os.PathLike[str] = Constraints(),
+        constraints: Constraints | str | os.PathLike[str] = "",
         *,
         preset: Preset | str = Preset.DEFAULT,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        neighbours: Neighbours | str | None = None,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        trust_domain: bool = False,
+        discovery_share: float = 0.1,
+        backend: Backend | str | None = None,
+        sampling: Sampling | str | None = None,
+        sequence: SequenceMode | str | None = None,
+        weights: WeightMode | str | None = None,
+        sweeps: int | None = None,
+        candidates: int | None = None,
+        jobs: int | None = None,
+        cluster: str | None = None,
+        seed: int | None = None,
         ledger: LedgerUse | str | os.PathLike[str] | None = None,
         dataset: str | None = None,
-        **settings: Any,
     ) -> None:
-        self.settings = Settings.of(preset, **settings)
-        self.schema = _schema(schema)
-        self.constraints = _constraints(constraints)
-        self._folder = Path(constraints).parent if isinstance(constraints, os.PathLike) else Path()
-        if self.schema is not None and self.schema.unit is not None and self.settings.unit is None:
-            self.settings = replace(self.settings, unit=self.schema.unit, max_rows=self.schema.max_rows)
+        # The arguments are the parameters, and those beside `_NO_SETTINGS` are fields of `Settings`: a keyword
+        # that is added here and there needs nothing else.
+        self._take({name: value for name, value in locals().items() if name != "self"})
         self._fitted: Fitted | None = None
-        self._like: type | None = None
-        self._ledger = LedgerUse.of(ledger, dataset)
         self._run: DurableRun | None = None
         self._draw_seed: int | None = None
         self._num_draws = 0
 
+    def _take(self, given: Mapping[str, Any]) -> None:
+        chosen = {name: value for name, value in given.items() if name not in _NO_SETTINGS}
+        settings = Settings.of(given["preset"], **chosen)
+        schema = schema_from(given["schema"])
+        if schema is not None and schema.unit is not None and settings.unit is None:
+            settings = replace(settings, unit=schema.unit, max_rows=schema.max_rows)
+        self.constraints = constraints_from(given["constraints"])
+        self.settings, self.schema = settings, schema
+        self._folder = folder_of(given["constraints"])
+        self._ledger = LedgerUse.of(given["ledger"], given["dataset"])
+        self._given = given
+
     def __repr__(self) -> str:
-        state = "fitted" if self._fitted else "not fitted"
-        return f"Synthesizer(epsilon={self.settings.epsilon:g}, delta={self.settings.delta:g}, {state})"
+        shown = ", ".join(f"{name}={value}" for name, value in self.shown_params().items())
+        return f"{'fitted ' if self._fitted else ''}Synthesizer({shown})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: parameters, budget, plan and notes. Public facts only."""
+        from kamino.pipeline.output.notebook import synthesizer_html
+
+        return synthesizer_html(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: the parameters, and the fitted model as it is saved."""
+        return {**vars(self), "_fitted": self._fitted.to_bundle() if self._fitted else None, "_run": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from kamino.pipeline.fitted import Fitted
+
+        saved = state["_fitted"]
+        vars(self).update(state, _fitted=Fitted.from_bundle(saved, source="pickle") if saved else None)
 
     def fit(
         self,
@@ -86,7 +157,7 @@ class Synthesizer:
         *,
         query: str | None = None,
         num_rows: int | None = None,
-        progress: Progress = silent,
+        progress: Progress | bool | None = None,
         keep_releases: bool = False,
     ) -> Synthesizer:
         """Spend the budget on a table: a data frame, a path, or a database URL with a query. Can be repeated.
@@ -96,10 +167,19 @@ class Synthesizer:
 
         With a ledger, the run is entered there before the table is read, and goes on with one of the same plan that
         ended early. With `keep_releases`, it can still go on after this returns, until `finish` is called.
+        `progress` is told of stages; True shows a bar on a terminal, None in notebooks only, False nowhere.
         """
+        with quietly(), shown(progress, *FITTING) as told:
+            self._fit_or_go_on(table, query=query, num_rows=num_rows, progress=told, keep_releases=keep_releases)
+        return self
+
+    def _fit_or_go_on(
+        self, table: object, *, query: str | None, num_rows: int | None, progress: Progress, keep_releases: bool
+    ) -> None:
+        """Fit; with a ledger, as a run that is entered there."""
         if self._ledger is None:
             self._fit(table, self.settings, query=query, num_rows=num_rows, progress=progress)
-            return self
+            return
         run = self._open_run(self._ledger, table, query=query, num_rows=num_rows)
         try:
             settings = with_draw_seed(self.settings, run)
@@ -111,7 +191,6 @@ class Synthesizer:
         self._run, self._draw_seed, self._num_draws = run, run.draw_seed, 0
         if not keep_releases:
             self.finish()
-        return self
 
     def _fit(
         self,
@@ -125,28 +204,31 @@ class Synthesizer:
     ) -> None:
         """Read, plan and fit."""
         from kamino.io import read_table
+        from kamino.io.frame_types import kind_of
         from kamino.pipeline.fitting import fit, open_gate
         from kamino.pipeline.plan.run_plan import plan_table
         from kamino.privacy.private import PrivateTable
 
         progress(Stage.READ)
         guarded = not settings.trust_domain
+        kind = kind_of(table, trust_domain=not guarded)
         private = PrivateTable(read_table(table, query=query, private=guarded))
         plan = plan_table(
             private,
             self.schema,
             self.constraints,
             settings,
-            untyped=_is_csv(table) and guarded,
+            untyped=is_csv(table) and guarded,
             folder=self._folder,
             num_rows=num_rows,
+            listed=kind.domains if kind is not None else {},
         )
         gate = open_gate(settings)
         if run is not None:
             run.attach(gate)
         with telling_what_is_spent(gate.ledger.to_dict, resumable=run is not None):
-            self._fitted = fit(private, plan, gate, progress=progress)
-        self._like = None if isinstance(table, str | os.PathLike) else type(table)
+            fitted = fit(private, plan, gate, progress=progress)
+        self._fitted = replace(fitted, frame=self._kept(kind))
 
     def _open_run(self, use: LedgerUse, table: object, *, query: str | None, num_rows: int | None) -> DurableRun:
         """Enter the run in the ledger, before anything is read."""
@@ -159,7 +241,7 @@ class Synthesizer:
             files=self.reference_files,
             num_rows=num_rows,
             query=query,
-            untyped=_is_csv(table) and not self.settings.trust_domain,
+            untyped=is_csv(table) and not self.settings.trust_domain,
         )
         return open_run(use, table, facts)
 
@@ -180,6 +262,11 @@ class Synthesizer:
             self._run.leave()
             self._run = None
 
+    def _kept(self, kind: FrameKind | None) -> FrameKind | None:
+        """The types that what is drawn comes back with: those of the frame, unless the given schema names another."""
+        given = self.schema.attributes.items() if self.schema is not None else ()
+        return None if kind is None else kind.without([name for name, attribute in given if attribute.dtype])
+
     @property
     def reference_files(self) -> tuple[Path, ...]:
         """The public tables that constraints name, which a run reads."""
@@ -192,6 +279,11 @@ class Synthesizer:
         if self.schema is None:
             raise InputError("found no schema to plan with; expected Synthesizer(schema=...)")
         return plan_run(self.schema, self.constraints, self.settings, num_rows=num_rows, folder=self._folder)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there is a model to draw from."""
+        return self._fitted is not None
 
     @property
     def fitted(self) -> Fitted:
@@ -208,21 +300,24 @@ class Synthesizer:
         sweeps: int | None = None,
         seed: int | None = None,
         draw_number: int = 0,
-        progress: Progress = silent,
+        progress: Progress | bool | None = None,
         on_sweep: OnSweep | None = None,
     ) -> Any:
         """Draw a synthetic table of the kind that was fitted; by default as many rows as that had, give or take noise.
 
-        `given` fixes attributes: `{"state": "CA"}`, or `{"state": ["CA", "NY"]}` for any of several. `sweeps` is how
-        often rows are drawn again for soft constraints; `on_sweep` is told how their rates move. Drawing costs no
-        privacy, however often.
+        `given` fixes attributes: `{"state": "CA"}`, `{"state": ["CA", "NY"]}` for any of several, or
+        `{"age": (30, 40)}` for an interval with both ends, of which one may be None. `sweeps` is how often rows are
+        drawn again for soft constraints; `on_sweep` is told how their rates move. Drawing costs no privacy, however
+        often.
         """
-        from kamino.io.frames import like
+        from kamino.io.frame_types import frame_from
         from kamino.pipeline.output.drawn_table import Ways, draw
 
         rows, rng = self._drawing(num_rows, seed, draw_number)
-        ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
-        return like(draw(self.fitted, rows, rng, given=given, ways=ways), self._like)
+        with quietly(), shown(progress, Stage.SAMPLE) as told:
+            ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep)
+            drawn = draw(self.fitted, rows, rng, given=given, ways=ways)
+        return frame_from(drawn, self.fitted.frame, self.fitted.schema)
 
     def write(
         self,
@@ -233,11 +328,14 @@ class Synthesizer:
         sweeps: int | None = None,
         seed: int | None = None,
         draw_number: int = 0,
-        progress: Progress = silent,
+        spreadsheet_safe: bool = False,
+        progress: Progress | bool | None = None,
         on_sweep: OnSweep | None = None,
         sign: Sign | None = None,
     ) -> WrittenTable:
         """Draw a table into a `.csv` or `.parquet` file, with its certificate beside it; options as in `sample`.
+
+        With `spreadsheet_safe`, texts in a CSV file that a spreadsheet would run as formulas get an apostrophe first.
 
         The file is read back, and what is certified is counted in it. Table and certificate appear together. `sign`
         is a `kamino.pipeline.verifying.signatures.signer`, which puts a signature into the certificate.
@@ -259,13 +357,17 @@ class Synthesizer:
         from kamino.pipeline.output.writing import write_drawn
 
         rows, rng = self._drawing(num_rows, seed, draw_number)
-        ways = Ways(sweeps=sweeps, progress=progress, on_sweep=on_sweep)
-        return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways, sign=sign)
+        with quietly(), shown(progress, Stage.SAMPLE, Stage.WRITE, Stage.CHECK) as told:
+            ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep, spreadsheet_safe=spreadsheet_safe)
+            return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways, sign=sign)
 
     def _drawing(self, num_rows: int | None, seed: int | None, draw_number: int) -> tuple[int, np.random.Generator]:
         """How many rows to draw, and the source of randomness: the operating system's, unless there is a seed."""
         import numpy as np
 
+        for name, number in (("num_rows", num_rows), ("seed", seed), ("draw_number", draw_number)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
+                raise InputError(f"found {name} {number!r} of type {type(number).__name__}; expected a whole number")
         chosen = seed if seed is not None else self.settings.seed
         key = None if chosen is None else [chosen, draw_number]
         if chosen is None and self._draw_seed is not None:
@@ -311,26 +413,7 @@ class Synthesizer:
         from kamino.pipeline.fitted import Fitted
 
         fitted = Fitted.from_bundle(read_bundle(Path(path)), source=str(path))
-        synthesizer = cls(fitted.schema, fitted.constraints)
-        synthesizer.settings = replace(fitted.settings, seed=None)
+        chosen = {each.name: getattr(fitted.settings, each.name) for each in fields(fitted.settings)}
+        synthesizer = cls(fitted.schema, fitted.constraints, **{**chosen, "seed": None})
         synthesizer._fitted = fitted
         return synthesizer
-
-
-def _schema(schema: Schema | str | os.PathLike[str] | None) -> Schema | None:
-    if schema is None or isinstance(schema, Schema):
-        return schema
-    return Schema.from_yaml(read_text(Path(schema), what="schema file"), source=str(schema))
-
-
-def _constraints(constraints: Constraints | str | os.PathLike[str]) -> Constraints:
-    if isinstance(constraints, Constraints):
-        return constraints
-    if isinstance(constraints, os.PathLike):
-        path = Path(constraints)
-        return Constraints.parse(read_text(path, what="constraint file"), source=str(path))
-    return Constraints.parse(constraints)
-
-
-def _is_csv(table: object) -> bool:
-    return isinstance(table, str | os.PathLike) and os.fspath(table).lower().endswith((".csv", ".csv.gz"))

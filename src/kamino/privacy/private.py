@@ -70,7 +70,7 @@ class PrivateTable(_Sealed):
         Guarantees:
             Neither metadata nor dictionaries come along.  [test_columns_without_rows_hold_no_value]
         """
-        fields = [(field.name, field.type) for field in self._sealed.schema]
+        fields = [pa.field(field.name, field.type, nullable=field.nullable) for field in self._sealed.schema]
         return pa.schema(fields).empty_table()
 
 

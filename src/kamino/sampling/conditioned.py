@@ -53,6 +53,23 @@ def checks_of(codec: Codec, allowed: Allowed) -> tuple[DenialConstraint, ...]:
     return tuple(found)
 
 
+def range_checks(codec: Codec, ranges: Mapping[str, tuple[int, int]]) -> tuple[DenialConstraint, ...]:
+    """Return intervals, as the first and the last code of each, as hard checks on single rows; null is outside.
+
+    Guarantees:
+        They hold for the codes of the interval and for no others.  [test_intervals_are_checks]
+    """
+    found = []
+    for name, (first, last) in ranges.items():
+        column, attribute = Column(name), codec[name]
+        for operator, code in ((Operator.LT, first), (Operator.GT, last)):
+            bound = Constant(attribute.value_of(code))
+            found.append(DenialConstraint(predicates=(Comparison(column, operator, bound),)))
+        if attribute.null_code is not None:
+            found.append(DenialConstraint(predicates=(NullTest(column),)))
+    return tuple(found)
+
+
 def draw_given(
     plan: SamplingPlan,
     model: TupleModel,

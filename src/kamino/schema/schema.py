@@ -104,6 +104,10 @@ class Schema:
     def __hash__(self) -> int:
         return hash(self._facts())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A view of a mapping does not pickle.
+        return _restored, (dict(self.attributes), self.unit, self.max_rows)
+
     def _facts(self) -> tuple[Any, ...]:
         return tuple(self.attributes.items()), self.unit, self.max_rows
 
@@ -150,3 +154,8 @@ class Schema:
         from kamino.schema.files.schema_file import schema_of_files
 
         return schema_of_files()
+
+
+def _restored(attributes: Mapping[str, Attribute], unit: str | None, max_rows: int | None) -> Schema:
+    """The schema that was pickled or copied."""
+    return Schema(attributes=attributes, unit=unit, max_rows=max_rows)

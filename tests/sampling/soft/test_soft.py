@@ -17,7 +17,7 @@ from kamino.sampling import DrawOptions, StepKind, Weight, build_plan, draw_tabl
 from kamino.sampling.partners import rates_of
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.sampling.soft.sweeps import SweepLog
-from kamino.sampling.soft.weights import HEAVIEST, FoundWeights, find_weights, target_of
+from kamino.sampling.soft.weights import HEAVIEST, FoundWeights, _found, find_weights, target_of
 from kamino.schema import Codec
 
 ORDER = "soft: not (t1.a < t2.a and t1.b > t2.b)"
@@ -203,3 +203,9 @@ def test_noise_alone_moves_no_rate() -> None:
     for measured, by_itself, target in ((0.3, 0.32, 0.32), (0.3, 0.5, 0.35), (0.3, 0.1, 0.25), (-0.01, 0.3, 0.0)):
         estimate = RateEstimate(constraint=constraint, rate=measured, deviation=0.05)
         assert target_of(estimate, by_itself) == pytest.approx(target)
+
+
+def test_a_rate_below_zero_is_told_as_zero() -> None:
+    (constraint,) = Constraints.parse(ORDER)
+    estimate = RateEstimate(constraint=constraint, rate=-0.01, deviation=0.05)
+    assert _found(estimate, {constraint: 0.3}, {}, {constraint: 0.0}).measured == 0.0

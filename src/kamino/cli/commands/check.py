@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kamino.cli.console import output_console, track
+from kamino.cli.console import json_text, output_console, track
 from kamino.cli.render_check import print_check
 from kamino.constraints import Constraints, value_types
 from kamino.evaluate.checking import as_json, check_table
@@ -38,7 +37,7 @@ def check(
     )
     result = check_table(table, rules, examples=show, explain=explain, progress=track("Counting violations"))
     if as_json_text:
-        typer.echo(json.dumps(as_json(result, explain=explain), indent=2, ensure_ascii=False))
+        typer.echo(json_text(as_json(result, explain=explain)))
     else:
         print_check(output_console(), result, table=table, explain=explain)
     if not result.is_clean:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kamino.cli.console import output_console
+from kamino.cli.console import json_text, output_console
 from kamino.cli.options import (
     BackendOption,
     ConstraintsOption,
@@ -80,7 +79,7 @@ def plan(
     )
     result = synthesizer.plan(rows)
     if as_json:
-        typer.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
+        typer.echo(json_text(result.to_json()))
     else:
         print_plan(output_console(), result)
 

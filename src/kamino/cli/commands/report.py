@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kamino.cli.console import error_console, output_console, track
+from kamino.cli.console import error_console, json_text, output_console, track
 from kamino.cli.options import ConstraintsOption, read_constraints
 from kamino.cli.outputs import refuse_overwriting
 from kamino.constraints import value_types
-from kamino.errors import InputError
+from kamino.errors import InputError, visible
 from kamino.evaluate.learn.learning import MAX_ROWS, Learning, train_models
 from kamino.evaluate.measure.identifiers import compared_columns, find_identifiers, line_about
 from kamino.evaluate.report.document import internal_report
@@ -154,7 +153,7 @@ def _deliver(document: Document, output: Path | None, *, text: bool, as_json: bo
             handle.write(render_page(document).encode("utf-8"))
         error_console().print(f"Wrote {output} ({document['mark']}).", markup=False, soft_wrap=True)
     if as_json:
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        typer.echo(json_text(document, allow_nan=False))
     if text or (output is None and not as_json):
         print_report(output_console(), document)
 
@@ -169,7 +168,9 @@ def print_report(console: Console, document: Document) -> None:
     if document["identifiers"]:
         console.print(Text(f"  {line_about(document['identifiers'])}"), soft_wrap=True)
     if document["extra_columns"]:
-        console.print(Text(f"  only in the synthetic table: {', '.join(document['extra_columns'])}"), soft_wrap=True)
+        console.print(
+            Text(f"  only in the synthetic table: {visible(', '.join(document['extra_columns']))}"), soft_wrap=True
+        )
     _print_constraints(console, document)
     _print_distances(console, document)
     worst = sorted(document["columns"], key=lambda c: -c["distance"])[:8]

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from kamino.cli.console import output_console
-from kamino.cli.options import RowsOption, SeedOption, SweepsOption
+from kamino.cli.options import RowsOption, SeedOption, SpreadsheetOption, SweepsOption
 from kamino.cli.outputs import refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.errors import InputError
 from kamino.pipeline import Stage, Synthesizer
-from kamino.schema import Schema
+from kamino.schema import Categorical, Key, Schema
 
 
 def sample(
@@ -23,9 +23,10 @@ def sample(
     output: Annotated[Path, typer.Option("-o", "--output", help="The synthetic table: .csv or .parquet.")],
     rows: RowsOption = None,
     given: Annotated[
-        list[str] | None, typer.Option("--given", "-g", help="Fix an attribute: state=CA; may be repeated.")
+        list[str] | None, typer.Option("--given", "-g", help="Fix an attribute: state=CA, age=30..40; may be repeated.")
     ] = None,
     sweeps: SweepsOption = None,
+    spreadsheet_safe: SpreadsheetOption = False,
     seed: SeedOption = None,
 ) -> None:
     """Draw a table from a fitted model. Costs no privacy, however often.
@@ -37,18 +38,35 @@ def sample(
     synthesizer = Synthesizer.load(model)
     conditions = read_conditions(given or [], synthesizer.fitted.schema)
     with show_stages(Stage.SAMPLE, Stage.CHECK, Stage.WRITE) as progress:
-        written = synthesizer.write(output, rows, given=conditions or None, sweeps=sweeps, seed=seed, progress=progress)
+        written = synthesizer.write(
+            output,
+            rows,
+            given=conditions or None,
+            sweeps=sweeps,
+            seed=seed,
+            spreadsheet_safe=spreadsheet_safe,
+            progress=progress,
+        )
     print_run(output_console(), written.certificate, output=output, seconds=time.perf_counter() - begin)
 
 
-def read_conditions(texts: list[str], schema: Schema) -> dict[str, list[Any]]:
-    """Read `name=value` texts as values of the attributes they name."""
-    found: dict[str, list[Any]] = {}
+def read_conditions(texts: list[str], schema: Schema) -> dict[str, Any]:
+    """Read `name=value` and `name=low..high` texts as values of the attributes they name."""
+    found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"found --given {text!r}; expected name=value, such as state=CA")
-        found.setdefault(name, []).append(_value(schema, name, value))
+        is_interval = ".." in value and not isinstance(schema[name], Categorical | Key)
+        if name in found and (is_interval or isinstance(found[name], tuple)):
+            raise InputError(
+                f"found --given {text!r} beside another of {name!r}; expected one interval, or some values"
+            )
+        if is_interval:
+            low, _, high = value.partition("..")
+            found[name] = (_value(schema, name, low), _value(schema, name, high))
+        else:
+            found.setdefault(name, []).append(_value(schema, name, value))
     return found
 
 

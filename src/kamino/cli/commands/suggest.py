@@ -25,7 +25,7 @@ from kamino.cli.options import (
 )
 from kamino.engine import keep_rows, with_types
 from kamino.engine.suggesting import suggest_constraints
-from kamino.errors import InputError
+from kamino.errors import InputError, visible
 from kamino.io import read_table
 from kamino.io.text import read_text
 from kamino.pipeline import Settings
@@ -91,7 +91,7 @@ def suggest(
             ordered = tuple(field.name for field in private.without_rows().schema if typed and _is_number(field.type))
             found = suggest_constraints(private, gate, ordered=ordered)
         for each in found:
-            typer.echo(str(each))
+            typer.echo(visible(str(each)))
     spent = shown_epsilon(gate.ledger.spent())
     error_console().print(
         f"{counted(len(found), 'suggestion')}; spent epsilon {spent} at delta {delta:g}, unit: {gate.unit.describe()}.",

@@ -31,6 +31,7 @@ from kamino.cli.options import (
     SchemaOption,
     SeedOption,
     SequenceOption,
+    SpreadsheetOption,
     SweepsOption,
     UnitOption,
     WeightsOption,
@@ -41,6 +42,7 @@ from kamino.cli.outputs import refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints
+from kamino.io.write import check_spreadsheet_safe
 from kamino.pipeline import Preset, Stage, Synthesizer
 from kamino.pipeline.ledgering import standing
 from kamino.pipeline.spending import telling_what_is_spent
@@ -77,6 +79,7 @@ def synth(
         Path | None, typer.Option("--sign", help="Sign the certificate with this private key: an ed25519 PEM file.")
     ] = None,
     query: QueryOption = None,
+    spreadsheet_safe: SpreadsheetOption = False,
     seed: SeedOption = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -112,6 +115,8 @@ def synth(
     # A key that cannot be read is told before anything is spent.
     vouch = signer(sign) if sign is not None else None
     refuse_table(output, *inputs)
+    if spreadsheet_safe:
+        check_spreadsheet_safe(output)
     if save_model is not None:
         refuse_model(save_model, output, *inputs)
     if ledger is not None:
@@ -121,7 +126,7 @@ def synth(
         with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
             if save_model is not None:
                 synthesizer.save(save_model)
-            written = synthesizer.write(output, rows, progress=progress, sign=vouch)
+            written = synthesizer.write(output, rows, spreadsheet_safe=spreadsheet_safe, progress=progress, sign=vouch)
         stands = standing(synthesizer.run) if synthesizer.run is not None else None
         synthesizer.finish()
     print_run(output_console(), written.certificate, output=output)

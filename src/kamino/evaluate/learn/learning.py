@@ -2,7 +2,7 @@
 
 For every column a binary label, predicted from all other columns by nine kinds of classifier. Each is trained on 70% of
 the synthetic rows and tested on 30% of the true rows; trained on the other 70% of the true rows it gives the ceiling.
-Needs scikit-learn and XGBoost (`pip install 'kamino[ml]'`).
+Needs scikit-learn and XGBoost (`pip install 'kamino-synth[ml]'`).
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def classifiers() -> dict[str, Classifier]:
         from xgboost import XGBClassifier
     except ImportError as problem:
         raise InputError(
-            f"found no {problem.name}, which training models needs; install it with: pip install 'kamino[ml]'"
+            f"found no {problem.name}, which training models needs; install it with: pip install 'kamino-synth[ml]'"
         ) from None
     return {
         "logistic regression": Classifier(make=lambda: linear_model.LogisticRegression(max_iter=200), wide=True),

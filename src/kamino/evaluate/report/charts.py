@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from kamino.evaluate.report.svg import shorten, tag, width_of
+from kamino.evaluate.report.svg import shorten, shorten_all, tag, width_of
 
 WIDTH = 340
 TICK_COLUMN = 6.2
@@ -58,10 +58,13 @@ def lying_bars(bars: Keyed, names: tuple[str, str], *, top: float, quiet: int = 
     bottom = row * len(bars)
     scale = (right - left) / (top - low)
     marks = [*_percent_axis(left, right, bottom, low, top)]
+    labels = shorten_all([bar["label"] for bar, _ in bars], 18)
     for i, (bar, key) in enumerate(bars):
         y = i * row
         style = "axis quiet" if i >= len(bars) - quiet else "axis"
-        marks.append(tag("text", shorten(bar["label"], 18), x=left - 6, y=y + 12, text_anchor="end", class_=style))
+        marks.append(
+            tag("text", labels[i], tag("title", bar["label"]), x=left - 6, y=y + 12, text_anchor="end", class_=style)
+        )
         if max(bar["true"], bar["synthetic"]) > top:
             marks.append(_written(bar, key, names, x=left + 4, y=y + 12))
             continue

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from kamino.evaluate.report.svg import shorten, tag
+from kamino.evaluate.report.svg import shorten_all, tag
 
 LABEL = 100
 # Wider than this a map scrolls by itself rather than shrink until nobody can read it.
@@ -20,10 +20,9 @@ def heat_map(
     cell = max(13.0, min(30.0, 250 / max(1, len(names))))
     side = cell * len(names)
     marks = []
-    for i, name in enumerate(names):
+    for i, (name, text) in enumerate(zip(names, shorten_all(names, 15), strict=True)):
         middle = LABEL + (i + 0.5) * cell
         label = tag("title", name)
-        text = shorten(name, 15)
         marks.append(tag("text", text, label, x=LABEL - 5, y=middle + 3.5, text_anchor="end", class_="axis"))
         turn = f"rotate(-90 {middle:.1f} {LABEL - 5})"
         marks.append(tag("text", text, label, x=middle, y=LABEL - 5, dy=3.5, transform=turn, class_="axis"))

@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from kamino.errors import visible, visible_json
 from kamino.evaluate.measure.identifiers import line_about
 from kamino.evaluate.report.charts import histogram_chart, lying_bars, percent
 from kamino.evaluate.report.document import Document
@@ -34,6 +35,7 @@ def render_page(document: Document) -> str:
     environment = Environment(
         loader=PackageLoader("kamino.evaluate.report"),
         autoescape=True,
+        finalize=lambda value: visible(value, keep="\n") if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -108,8 +110,8 @@ def write(value: Any, style: str) -> str:
 
 def embed(document: Document) -> Markup:
     """The report as JSON that can stand inside a script element."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
-    for character in "<>&\u2028\u2029":
+    text = visible_json(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 

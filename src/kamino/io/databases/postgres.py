@@ -63,7 +63,7 @@ def _load_driver() -> Any:
     except ImportError:
         raise InputError(
             "reading from PostgreSQL needs the package adbc-driver-postgresql, which is not installed. "
-            "Install it with: pip install 'kamino[postgres]'"
+            "Install it with: pip install 'kamino-synth[postgres]'"
         ) from None
     return dbapi
 

@@ -15,7 +15,11 @@ from kamino.errors import InputError
 from kamino.limits import MAX_QUERY_CHARS
 
 _READING = (exp.Query, exp.Values)
-_NOT_READING: tuple[type[exp.Expr], ...] = (exp.DML, exp.DDL, exp.Into, exp.Lock, exp.Command, exp.Copy)
+_NOT_READING: tuple[type[exp.Expr], ...] = (
+    # Older versions do not call all of these DML.
+    *(exp.DML, exp.Insert, exp.Update, exp.Delete, exp.Merge),
+    *(exp.DDL, exp.Into, exp.Lock, exp.Command, exp.Copy),
+)
 # Functions of PostgreSQL that reach out of the session, whatever its transaction forbids.
 _REACHING_OUT = ("lo_", "dblink", "pg_file_", "pg_read_", "pg_ls_", "pg_reload_", "pg_terminate_", "pg_cancel_")
 

@@ -1,6 +1,6 @@
 """The tuple model as a chain of small networks trained by DP-SGD: embeddings, attention, one sub-model per attribute.
 
-Fitting needs jax and optax (`pip install 'kamino[neural]'`); a fitted model is sampled with numpy alone.
+Fitting needs jax and optax (`pip install 'kamino-synth[neural]'`); a fitted model is sampled with numpy alone.
 """
 
 from __future__ import annotations

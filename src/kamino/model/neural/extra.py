@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from kamino.errors import ModelError
 
 
-def require(*modules: str, package: str = "kamino[neural]") -> None:
+def require(*modules: str, package: str = "kamino-synth[neural]") -> None:
     """Raise a `ModelError` that says how to install what is missing."""
     missing = [name for name in modules if find_spec(name) is None]
     if missing:

@@ -16,7 +16,7 @@ from kamino.constraints.counting.ranks import RankedTable
 from kamino.engine.typing import SPELLINGS
 from kamino.limits import text_problem
 from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.output.conditions import Given, allowed_values
+from kamino.pipeline.output.conditions import Given, plain_condition
 from kamino.pipeline.output.notes import distance_notes, found_notes, promise_notes, trusted_notes
 from kamino.pipeline.plan.references import References, to_json
 from kamino.sampling import Sampling
@@ -76,10 +76,10 @@ def certificate_of(
         "rows": rows,
         "method": {name: getattr(fitted.settings, name).value for name in METHOD},
         "constraints": _constraints(fitted, rows, violations, sweeps or SweepLog()),
-        "notes": list(_notes(fitted, rows)),
+        "notes": list(notes_of(fitted, rows)),
     }
     if given:
-        document["given"] = {name: [plain(each) for each in allowed_values(value)] for name, value in given.items()}
+        document["given"] = {name: plain_condition(value) for name, value in given.items()}
     if sha256 is not None:
         document["sha256"] = sha256
     return document | _sources(fitted)
@@ -169,7 +169,7 @@ def plain(value: object) -> object:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _notes(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
+def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
     """What the reader would not expect of a table of `num_rows` rows; all of it from what is public."""
     codec = fitted.codec
     domains = (

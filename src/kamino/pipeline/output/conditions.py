@@ -1,8 +1,9 @@
-"""Conditions on the rows to draw: what `given` says, as codes. Intervals would be one more kind of condition here."""
+"""Conditions on the rows to draw: what `given` says, as codes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,78 @@ Allowed = Mapping[str, IntArray]
 _SHOWN = 12
 
 
-def allowed_codes(codec: Codec, given: Given) -> dict[str, IntArray]:
-    """Return the codes that a condition allows for each of its attributes: of one value, or of several in a list."""
-    return {name: _codes_of(codec[name], name, value) for name, value in given.items()}
+# An interval of more codes than this is drawn from at so many places, evenly apart.
+_MOST_CODES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """The codes that attributes may have; of `ranges` the first and the last, since there may be too many to list."""
+
+    codes: Allowed = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.codes)
+
+    def split(self, names: Collection[str]) -> tuple[Condition, Condition]:
+        """The condition on all other attributes, and that on `names`."""
+        parts = []
+        for inside in (False, True):
+            codes = {name: each for name, each in self.codes.items() if (name in names) == inside}
+            ranges = {name: each for name, each in self.ranges.items() if (name in names) == inside}
+            parts.append(Condition(codes=codes, ranges=ranges))
+        return parts[0], parts[1]
+
+
+def read_condition(codec: Codec, given: Given | None) -> Condition:
+    """Return the codes that a condition allows: of one value, of several in a list, or of an interval as a pair.
+
+    Raises:
+        InputError: it names no attribute, or no value of one.
+
+    Guarantees:
+        An interval holds the values between its ends, the ends among them, and no null.  [test_intervals_hold]
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f"found given of type {type(given).__name__}; expected a mapping, such as {{'state': 'CA'}}")
+    codes, ranges = {}, {}
+    for name, value in (given or {}).items():
+        if isinstance(value, tuple):
+            low, high = ranges[name] = _range_of(codec[name], name, value)
+            codes[name] = np.unique(np.linspace(low, high, min(high - low + 1, _MOST_CODES)).round().astype(np.int64))
+        else:
+            codes[name] = _codes_of(codec[name], name, value)
+    return Condition(codes=codes, ranges=ranges)
+
+
+def _range_of(attribute: AttributeCodec, name: str, ends: tuple[Any, ...]) -> tuple[int, int]:
+    """The first and the last code between two ends; None for an end is the domain's."""
+    if not isinstance(attribute, GridCodec):
+        raise InputError(f"found an interval of {name!r}, whose values have no order; expected a list of values")
+    if len(ends) != 2:
+        raise InputError(f"found {len(ends)} ends of an interval of {name!r}; expected two, (low, high)")
+    low, high = ends
+    try:
+        first = 0 if low is None else _first(attribute, lambda value: value >= low)
+        last = attribute.num_values - 1 if high is None else _first(attribute, lambda value: value > high) - 1
+    except TypeError:
+        raise InputError(f"found ends of another type than {name!r}; expected {_domain(attribute)}") from None
+    if first > last:
+        raise InputError(
+            f"found an interval of {name!r} from {_shown(low)} to {_shown(high)} without any value; "
+            f"expected {_domain(attribute)}"
+        )
+    return first, last
+
+
+def _first(attribute: GridCodec, holds: Callable[[Any], bool]) -> int:
+    """The first code whose value is so; one past the last if none is."""
+    low, high = 0, attribute.num_values
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(attribute.value_of(middle)) else (middle + 1, high)
+    return low
 
 
 def _codes_of(attribute: AttributeCodec, name: str, value: Any) -> IntArray:
@@ -38,12 +108,27 @@ def allowed_values(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Collection) and not isinstance(value, str | bytes) else [value]
 
 
-def condition_text(codec: Codec, allowed: Allowed) -> str:
+def plain_condition(value: Any) -> Any:
+    """What a certificate says of a condition: the values that it allows, or the ends of its interval."""
+    if isinstance(value, tuple):
+        return {"from": _plain(value[0]), "to": _plain(value[1])}
+    return [_plain(each) for each in allowed_values(value)]
+
+
+def _plain(value: object) -> object:
+    """A value of a domain as JSON has it; dates and the like as text."""
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def condition_text(codec: Codec, condition: Condition) -> str:
     """Return the condition in words, for a message."""
-    parts = [
-        f"{name}={' or '.join(_shown(codec[name].value_of(int(code))) for code in codes[:_SHOWN])}"
-        for name, codes in allowed.items()
-    ]
+    parts = []
+    for name, codes in condition.codes.items():
+        if name in condition.ranges:
+            low, high = (_shown(codec[name].value_of(code)) for code in condition.ranges[name])
+            parts.append(f"{name} from {low} to {high}")
+        else:
+            parts.append(f"{name}={' or '.join(_shown(codec[name].value_of(int(code))) for code in codes[:_SHOWN])}")
     return " and ".join(parts)
 
 

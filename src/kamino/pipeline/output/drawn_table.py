@@ -12,12 +12,12 @@ from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.output.conditions import Allowed, Given, allowed_codes, condition_text
+from kamino.pipeline.output.conditions import Condition, Given, condition_text, read_condition
 from kamino.pipeline.output.given_dates import draw_with_dates
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.sampling import DrawOptions, OnSweep, Sampling, SamplingPlan, build_plan, draw_table
 from kamino.sampling.codes.comparing import Judge
-from kamino.sampling.conditioned import checks_of, draw_given
+from kamino.sampling.conditioned import checks_of, draw_given, range_checks
 from kamino.sampling.repair.repairing import repair
 from kamino.schema import Codec, CodedTable
 
@@ -28,6 +28,7 @@ class Ways:
 
     `progress` is told how many attributes are drawn; `on_sweep` how the rates of soft constraints move. Without `check`
     violations are not counted while drawing: whoever draws counts them, and mends. A condition is always checked.
+    `spreadsheet_safe` is how a file is written: no cell that a spreadsheet would run as a formula.
     """
 
     mode: Sampling | None = None
@@ -35,6 +36,7 @@ class Ways:
     progress: Progress = silent
     on_sweep: OnSweep | None = None
     check: bool = True
+    spreadsheet_safe: bool = False
 
 
 def draw(
@@ -58,46 +60,44 @@ def draw_columns(
     """Draw the codes of a table of exactly `num_rows` rows, all of which meet `given`."""
     if num_rows < 0:
         raise InputError(f"found {num_rows} rows asked for; expected none or more")
-    codec, asked = fitted.codec, given or {}
-    plain = Codec(fitted.schema)
-    allowed = allowed_codes(plain, asked)
-    dates = {name: allowed.pop(name) for name in asked if name in codec.differences}
+    codec, plain = fitted.codec, Codec(fitted.schema)
+    condition = read_condition(plain, given)
+    direct, dates = condition.split(codec.differences)
     try:
         if not dates:
-            return draw_codes(fitted, num_rows, rng, ways, allowed)
-        return draw_with_dates(lambda rows: draw_codes(fitted, rows, rng, ways, allowed), codec, num_rows, dates)
+            return draw_codes(fitted, num_rows, rng, ways, direct)
+        return draw_with_dates(lambda rows: draw_codes(fitted, rows, rng, ways, direct), codec, num_rows, dates.codes)
     except SamplingError as error:
-        if not asked:
+        if not condition:
             raise
-        raise SamplingError(
-            f"found the condition {condition_text(plain, {**allowed, **dates})}, but {error}"
-        ) from error
+        raise SamplingError(f"found the condition {condition_text(plain, condition)}, but {error}") from error
 
 
 def draw_codes(
-    fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways(), allowed: Allowed | None = None
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways(), condition: Condition = Condition()
 ) -> dict[str, IntArray]:
     """Draw the codes of a table by the plan of its constraints, along the model's sequence.
 
     Under a condition, soft constraints keep their weights but are not steered to the rates of the whole table.
     """
     asked, codec = fitted.settings, fitted.codec
-    checks = checks_of(codec, allowed or {})
+    listed = {name: codes for name, codes in condition.codes.items() if name not in condition.ranges}
+    checks = (*checks_of(codec, listed), *range_checks(codec, condition.ranges))
     plan = _plan(fitted, num_rows, checks)
     options = DrawOptions(
         sampling=asked.sampling if ways.mode is None else ways.mode,
         weights=fitted.soft.weights,
-        targets={} if allowed else fitted.soft.targets,
+        targets={} if condition else fitted.soft.targets,
         sweeps=asked.sweeps if ways.sweeps is None else ways.sweeps,
         candidates=asked.candidates,
         given=checks,
         progress=lambda step, place, total: ways.progress(Stage.SAMPLE, place, total),
         on_sweep=ways.on_sweep,
         # Whoever counts afterwards counts constraints; only the draw itself knows of a condition.
-        check=ways.check or bool(allowed),
+        check=ways.check or bool(condition),
     )
-    if allowed:
-        return draw_given(plan, fitted.model, codec, num_rows, rng, options, allowed)
+    if condition:
+        return draw_given(plan, fitted.model, codec, num_rows, rng, options, condition.codes)
     return draw_table(plan, fitted.model, codec, num_rows, rng, options)
 
 

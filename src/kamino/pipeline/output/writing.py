@@ -19,7 +19,7 @@ from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.errors import SamplingError
 from kamino.io.atomic import StagedFile, place_together, staged, target_of, telling_what_failed
-from kamino.io.write import check_table_path, stage_table
+from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_table
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.certificate import certificate_of, count_promised
 from kamino.pipeline.output.conditions import Given
@@ -89,6 +89,8 @@ def write_drawn(
     """
     output = Path(path)
     check_table_path(output)
+    if ways.spreadsheet_safe:
+        check_spreadsheet_safe(output)
     certificates = certificate_paths(output)
     sweeps = SweepLog()
     ways.progress(Stage.SAMPLE)
@@ -103,6 +105,8 @@ def write_drawn(
         certificate = certificate_of(
             fitted, rows=num_rows, violations=counts, sha256=digest, sweeps=sweeps, given=given
         )
+        if ways.spreadsheet_safe:
+            certificate["spreadsheet_safe"] = True
         if sign is not None:
             certificate = sign(certificate)
         for voucher in vouchers:
@@ -150,7 +154,8 @@ def _write_and_count(
     fitted: Fitted, columns: Mapping[str, IntArray], num_rows: int, file: StagedFile, ways: Ways
 ) -> Counts:
     ways.progress(Stage.WRITE)
-    written: pa.Table = stage_table(fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows)), file)
+    drawn = fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows))
+    written: pa.Table = stage_table(drawn, file, spreadsheet_safe=ways.spreadsheet_safe)
     ways.progress(Stage.CHECK)
     return count_promised(fitted, written)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
 import pyarrow as pa
 
 from kamino.constraints import Constraints, DenialConstraint, ValueType
@@ -12,7 +16,9 @@ from kamino.engine import trusted_schema
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.settings import Settings
 from kamino.privacy.private import PrivateTable
-from kamino.schema import Key, Schema, check_columns, draft_schema
+from kamino.schema import Categorical, Key, Schema, Source, check_columns, draft_schema
+
+NOTHING: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
 
 def check_has_columns(private: PrivateTable) -> None:
@@ -21,8 +27,12 @@ def check_has_columns(private: PrivateTable) -> None:
         raise InputError("found a table without columns; expected at least one")
 
 
-def schema_for(private: PrivateTable, schema: Schema | None, settings: Settings) -> Schema:
+def schema_for(
+    private: PrivateTable, schema: Schema | None, settings: Settings, listed: Mapping[str, Sequence[Any]] = NOTHING
+) -> Schema:
     """The schema of the run: the given one, or one drafted from names and types (and domains, if these are trusted).
+
+    `listed` are domains that the types of columns list themselves, such as that of an ordered category.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
@@ -30,12 +40,26 @@ def schema_for(private: PrivateTable, schema: Schema | None, settings: Settings)
     columns = private.without_rows()
     if schema is None:
         schema = trusted_schema(private) if settings.trust_domain else draft_schema(columns)
+        schema = _with_listed(schema, listed)
     elif settings.trust_domain and schema.missing_domains:
         drafted = trusted_schema(private)
         for name in schema.missing_domains:
             if name in drafted and type(drafted[name]) is type(schema[name]):
                 schema = schema.with_attribute(name, drafted[name])
+    else:
+        open_ones = [name for name in schema.missing_domains if isinstance(schema[name], Categorical)]
+        schema = _with_listed(schema, {name: listed[name] for name in open_ones if name in listed})
     check_columns(schema, columns)
+    return schema
+
+
+def _with_listed(schema: Schema, listed: Mapping[str, Sequence[Any]]) -> Schema:
+    """The schema with the domains that types list; they are as public as the types are."""
+    for name, values in listed.items():
+        # Whether there are nulls is known already where the domain was taken from the table.
+        nullable = schema[name].nullable
+        made = Categorical(values=tuple(values), nullable=nullable, source=Source.DECLARED)
+        schema = schema.with_attribute(name, made)
     return schema
 
 

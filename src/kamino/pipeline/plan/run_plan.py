@@ -16,7 +16,14 @@ from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.modelling import LeftOver, left_over
 from kamino.pipeline.output.notes import distance_notes, promise_notes, trusted_notes
-from kamino.pipeline.plan.bound_schema import bind_constraints, check_has_columns, check_names, held_by_keys, schema_for
+from kamino.pipeline.plan.bound_schema import (
+    NOTHING,
+    bind_constraints,
+    check_has_columns,
+    check_names,
+    held_by_keys,
+    schema_for,
+)
 from kamino.pipeline.plan.differences import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.plan.planned_discovery import TYPES, charge, discovery_share, planned_domains, planned_types
@@ -206,10 +213,12 @@ def plan_table(
     untyped: bool = False,
     folder: Path = Path(),
     num_rows: int | None = None,
+    listed: Mapping[str, Sequence[Any]] = NOTHING,
 ) -> RunPlan:
     """Plan a run on a table, of which names and types of columns are public; with `trust_domain`, values as well.
 
-    With `untyped`, the columns are text for want of types, which are then found within the budget.
+    With `untyped`, the columns are text for want of types, which are then found within the budget. `listed` are domains
+    that the types of columns list themselves.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
@@ -218,7 +227,8 @@ def plan_table(
     check_names(constraints, list(private.names) if schema is None else list(schema))
     if schema is None and untyped:
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
-    return plan_run(schema_for(private, schema, settings), constraints, settings, num_rows=num_rows, folder=folder)
+    known = schema_for(private, schema, settings, listed)
+    return plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
 
 
 def plan_run(

@@ -226,7 +226,7 @@ def _found(
     constraint = estimate.constraint
     return FoundWeight(
         constraint=constraint,
-        measured=estimate.rate,
+        measured=max(0.0, estimate.rate),
         deviation=estimate.deviation,
         unweighted=by_itself[constraint],
         weight=weights.get(constraint, 0.0),

@@ -55,7 +55,8 @@ class CategoryCodec(AttributeCodec):
         plain = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if not plain and not (self._integers and is_text(kind)):
             return array.cast(wanted)
-        coded = array.dictionary_encode()
+        # Older versions of pyarrow cannot number half floats.
+        coded = (array.cast(pa.float32()) if pa.types.is_float16(kind) else array).dictionary_encode()
         read = _read_integer if self._integers else _write_number
         values = pa.array([read(value) for value in coded.dictionary.to_pylist()], wanted)
         return values.take(coded.indices)

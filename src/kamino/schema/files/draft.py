@@ -50,6 +50,8 @@ def draft_schema(table: pa.Table, *, trust_domain: bool = False, keys: Collectio
     problems = []
     for name in table.column_names:
         attribute = _by_type(table.schema.field(name).type, is_key=name in keys)
+        if attribute is not None and not table.schema.field(name).nullable:
+            attribute = type(attribute)(**{**attribute.fields(), "nullable": False})
         if attribute is None:
             problems.append(
                 f"column {name!r} has type {table.schema.field(name).type}, for which there is no attribute: "
@@ -103,11 +105,12 @@ def _by_type(arrow_type: pa.DataType, *, is_key: bool) -> Attribute | None:
 
 def _with_asserted(attribute: Attribute, column: pa.ChunkedArray) -> Attribute:
     """Return the attribute with the domain of `column`; as it is if that domain is too wide to be numbered."""
-    plain = column.cast(value_type(column.type))
+    values = value_type(column.type)
+    plain = column.cast(pa.float32() if pa.types.is_float16(values) else values)
     known = plain.drop_null()
     if pa.types.is_floating(known.type):
         known = known.filter(pc.invert(pc.is_nan(known)))
-    nullable = len(known) < len(column) or len(column) == 0
+    nullable = attribute.nullable and (len(known) < len(column) or len(column) == 0)
     try:
         return _asserted(attribute, known, nullable)
     except (SchemaError, OverflowError, pa.ArrowInvalid):

@@ -129,8 +129,9 @@ def _microseconds(array: pa.Array, low: int, high: int) -> Ints:
 
 def _numpy(array: pa.Array) -> npt.NDArray[Any]:
     """Return the numbers of an array, with 0 for null."""
-    zero = pa.scalar(0, array.type) if not pa.types.is_float16(array.type) else pa.scalar(np.float16(0), array.type)
-    filled: npt.NDArray[Any] = array.fill_null(zero).to_numpy(zero_copy_only=False)
+    # Older versions of pyarrow cannot fill half floats.
+    array = array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
+    filled: npt.NDArray[Any] = array.fill_null(pa.scalar(0, array.type)).to_numpy(zero_copy_only=False)
     return filled
 
 

@@ -1,0 +1,113 @@
+"""The kind of a frame: its library and the declared types of its columns, as texts. Public facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
+
+from kamino.schema import Categorical, Schema
+
+LIBRARIES = ("pandas", "polars", "pyarrow")
+_MOST_TEXT = 200
+_SAFE = re.compile(r"[\w \[\](),:=<>'/+.-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameKind:
+    """The library of a frame, and the type of each column as its library writes it. Every field may be published.
+
+    `domains` are the values that a type itself lists, in their order: an ordered category of pandas, an Enum of polars.
+    They are part of the schema from then on, and not saved here.
+
+    Guarantees:
+        It does not depend on a cell.  [test_the_kind_of_a_frame_depends_on_no_cell]
+    """
+
+    library: str
+    types: Mapping[str, str] = field(default_factory=dict)
+    domains: Mapping[str, tuple[str, ...] | tuple[int, ...]] = field(default_factory=dict)
+
+    def without(self, names: Collection[str]) -> FrameKind:
+        """The kind without the types of some columns, which are then as the schema has them."""
+        return replace(self, types={name: text for name, text in self.types.items() if name not in names})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `json.dumps` takes."""
+        return {"library": self.library, "types": dict(self.types)}
+
+    @staticmethod
+    def problem(library: str, types: Mapping[str, str]) -> str:
+        """Why this is not the kind of a frame, or `""`; a model file may come from anybody."""
+        if library not in LIBRARIES:
+            return f"its library is none of {', '.join(LIBRARIES)}"
+        fits = all(len(text) <= _MOST_TEXT and _SAFE.fullmatch(text) for text in types.values())
+        return "" if fits else "the type of a column is no type"
+
+
+def kind_of(frame: object, *, trust_domain: bool = False) -> FrameKind | None:
+    """The kind of a frame; None for a file, a query, or a frame of another library, which come back as pyarrow.
+
+    With `trust_domain`, the categories of an unordered category count as listed by its type too. Without it they do
+    not: `astype("category")` lists the cells.
+    """
+    if is_pandas_dataframe(frame):
+        from kamino.io.frame_types.pandas_types import domains_of, types_of
+
+        return FrameKind(library="pandas", types=types_of(frame), domains=domains_of(frame, unordered=trust_domain))
+    if is_polars_dataframe(frame) or is_polars_lazyframe(frame):
+        from kamino.io.frame_types import polars_types
+
+        columns = frame.collect_schema() if is_polars_lazyframe(frame) else frame.schema
+        return FrameKind(
+            library="polars", types=polars_types.types_of(columns), domains=polars_types.domains_of(columns)
+        )
+    if isinstance(frame, pa.Table):
+        from kamino.io.frame_types.arrow_types import types_of as arrow_types_of
+
+        return FrameKind(library="pyarrow", types=arrow_types_of(frame.schema))
+    return None
+
+
+def frame_from(table: pa.Table, kind: FrameKind | None, schema: Schema) -> Any:
+    """The table as a frame of `kind`, its columns of the types that they came with.
+
+    A type that cannot hold what was drawn (an `int64` of pandas, where the schema allows nulls) gives way to the
+    nearest that can. Where the library of the frame is not installed, a `pyarrow.Table` is returned.
+
+    Guarantees:
+        Types are equal before and after.  [test_frames_come_back_with_their_types]
+    """
+    if kind is None or find_spec(kind.library) is None:
+        return table
+    if kind.library == "pandas":
+        from kamino.io.frame_types.pandas_types import to_pandas
+
+        return to_pandas(table, kind.types, schema)
+    if kind.library == "polars":
+        from kamino.io.frame_types.polars_types import to_polars
+
+        return to_polars(table, kind.types, schema)
+    from kamino.io.frame_types.arrow_types import to_arrow
+
+    return to_arrow(table, kind.types, schema)
+
+
+def categories_in(schema: Schema, name: str) -> tuple[str | int, ...] | None:
+    """The values of a category in their order; None where the attribute is none."""
+    attribute = schema[name]
+    return attribute.categories if isinstance(attribute, Categorical) else None
+
+
+def plain_domain(values: Collection[object]) -> tuple[str, ...] | tuple[int, ...] | None:
+    """Values that an attribute can list: all texts or all integers; None for any others."""
+    if values and all(isinstance(value, str) for value in values):
+        return tuple(str(value) for value in values)
+    if values and all(type(value) is int for value in values):
+        return tuple(int(value) for value in values)  # type: ignore[call-overload]
+    return None

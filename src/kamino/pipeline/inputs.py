@@ -1,0 +1,77 @@
+"""Schemas and constraints as they are given: an object, its text, or the path of its file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from kamino.constraints.collection import Constraints
+from kamino.errors import InputError, KaminoError
+from kamino.io.text import read_text
+from kamino.schema.schema import Schema
+
+SchemaInput = Schema | str | os.PathLike[str] | None
+ConstraintsInput = Constraints | str | os.PathLike[str]
+Made = TypeVar("Made")
+
+_ENDINGS = (".yaml", ".yml", ".json", ".dc", ".sql", ".txt")
+
+
+def schema_from(given: SchemaInput) -> Schema | None:
+    """The schema that is given: itself, its YAML text, or the path of a file with it.
+
+    Guarantees:
+        Text is text and a path is a `Path`; one in the place of the other is told.  [test_a_path_given_as_text_is_told]
+    """
+    if given is None or isinstance(given, Schema):
+        return given
+    return _read(given, Schema.from_yaml, what="schema")
+
+
+def constraints_from(given: ConstraintsInput) -> Constraints:
+    """The constraints that are given: themselves, their text, or the path of a file with them."""
+    if isinstance(given, Constraints):
+        return given
+    return _read(given, Constraints.parse, what="constraint")
+
+
+def folder_of(given: ConstraintsInput) -> Path:
+    """Where paths in the constraints start: beside their file, or here."""
+    return Path(given).parent if isinstance(given, os.PathLike) else Path()
+
+
+def is_csv(table: object) -> bool:
+    """Whether a table is a file whose columns have no types."""
+    return isinstance(table, str | os.PathLike) and os.fspath(table).lower().endswith((".csv", ".csv.gz"))
+
+
+def _read(given: object, parse: Callable[..., Made], *, what: str) -> Made:
+    if isinstance(given, os.PathLike):
+        return parse(_text_of_file(Path(given), what=f"{what} file"), source=str(given))
+    if not isinstance(given, str):
+        raise InputError(
+            f"found a {what} of type {type(given).__name__}; expected {_CLASSES[what]}, text, or a Path to a file"
+        )
+    if _looks_like_a_path(given):
+        raise InputError(
+            f"found the text {given!r} in the place of a {what}; text is read as it is. For a file say Path({given!r})"
+        )
+    return parse(given)
+
+
+def _text_of_file(path: Path, *, what: str) -> str:
+    try:
+        return read_text(path, what=what)
+    except KaminoError as problem:
+        if "\n" in str(path) or (" " in path.name.strip() and not path.suffix):
+            raise InputError(f"{problem}. Is it the text itself? Then give it as str, not as a Path") from None
+        raise
+
+
+def _looks_like_a_path(text: str) -> bool:
+    return "\n" not in text and text.strip().lower().endswith(_ENDINGS) and "->" not in text and "(" not in text
+
+
+_CLASSES = {"schema": "a Schema", "constraint": "Constraints"}
