@@ -414,6 +414,8 @@ class Synthesizer(Parameterised):
 
         fitted = Fitted.from_bundle(read_bundle(Path(path)), source=str(path))
         chosen = {each.name: getattr(fitted.settings, each.name) for each in fields(fitted.settings)}
-        synthesizer = cls(fitted.schema, fitted.constraints, **{**chosen, "seed": None})
+        # What fixed the draws of the run that made the model has no say in others.
+        del chosen["seed"], chosen["draw_seed"]
+        synthesizer = cls(fitted.schema, fitted.constraints, **chosen)
         synthesizer._fitted = fitted
         return synthesizer
