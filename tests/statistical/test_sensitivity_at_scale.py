@@ -15,33 +15,36 @@ import pytest
 from tests.privacy.test_sensitivity_at_extremes import EvenModel
 
 from kamino.constraints import Constraints
-from kamino.engine import MemoryMeasurer
+from kamino.engine import MemoryMeasurer, discover_domains, discover_types
 from kamino.engine.broken_rows import codes_of, count_repeats, count_strays, order_statistic
+from kamino.engine.discovery import DiscoveryShare
 from kamino.engine.paper_weights import release_violation_matrix
 from kamino.engine.rates import release_rates
 from kamino.engine.suggesting import suggest_constraints
 from kamino.model.marginal.columns.histogram import measure_histogram
 from kamino.model.protocol import CodeMap, ModelAttribute
-from kamino.privacy import Budget, Gate
+from kamino.pipeline import Settings
+from kamino.pipeline.fitting import fit
+from kamino.pipeline.plan.run_plan import plan_table
+from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.private import PrivateCodes, PrivateTable
-from kamino.schema import Codec, Integer, Schema
-from kamino.testing.replay import add_row, assert_replay
+from kamino.schema import Categorical, Codec, Integer, Real, Schema
+from kamino.testing.replay import add_row, assert_replay, record, replace_row
 
 pytestmark = pytest.mark.slow
 
 ROWS = 3_000_000
 WIDE = 2**62 - 1
-CODEC = Codec(
-    Schema(
-        attributes={
-            "g": Integer(min=0, max=8, nullable=True),
-            "w": Integer(min=0, max=WIDE - 1, nullable=True),
-            "a": Integer(min=0, max=WIDE - 1, nullable=True),
-            "b": Integer(min=0, max=WIDE - 1, nullable=True),
-            "c": Integer(min=0, max=WIDE - 1, nullable=True),
-        }
-    )
+SCHEMA = Schema(
+    attributes={
+        "g": Integer(min=0, max=8, nullable=True),
+        "w": Integer(min=0, max=WIDE - 1, nullable=True),
+        "a": Integer(min=0, max=WIDE - 1, nullable=True),
+        "b": Integer(min=0, max=WIDE - 1, nullable=True),
+        "c": Integer(min=0, max=WIDE - 1, nullable=True),
+    }
 )
+CODEC = Codec(SCHEMA)
 
 
 def made() -> pa.Table:
@@ -157,3 +160,60 @@ def test_the_violation_matrix_at_scale() -> None:
         ).values
 
     assert_bounded(run, made().slice(0, ROWS // 10))
+
+
+def spelled(column: np.ndarray) -> pa.Array:
+    return pa.array(column).cast(pa.string())
+
+
+def test_found_domains_at_scale() -> None:
+    """Categories of more than 2^21 texts, bounds of numbers up to 2^62 and of floats of all sizes."""
+    table = made()
+    sizes = np.ldexp(1.0, np.arange(ROWS) % 2_000 - 1_000)
+    given = pa.table({"word": spelled(table.column("a").to_numpy()), "n": table.column("b"), "x": sizes})
+    schema = Schema(attributes={"word": Categorical(nullable=True), "n": Integer(nullable=True), "x": Real()})
+    new = {"word": "nobody has it", "n": 2**62, "x": float("inf")}
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        share = DiscoveryShare(mu_squared=gate.gaussian_left() / 2, delta=1e-10)
+        return discover_domains(PrivateTable(private), schema, gate, share).to_yaml()
+
+    budget = Budget(epsilon=3.0, delta=1e-9)
+    recording = record(run, given, budget=budget)
+    assert [entry.kind for entry, _, _ in recording.records] == ["categories", *["bounds"] * 4]
+    recording.assert_plays(add_row(given, new))
+    exchanged = Budget(epsilon=3.0, delta=1e-9, neighbours=Neighbours.REPLACE)
+    assert_replay(run, given, replace_row(given, 0, new), budget=exchanged)
+
+
+def test_found_types_at_scale() -> None:
+    table = pa.table({name: spelled(made().column(name).to_numpy()) for name in ("a", "c")})
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        return discover_types(PrivateTable(private), gate, mu_squared=0.01).to_yaml()
+
+    assert_replay(run, table, add_row(table, {"a": "1e999", "c": None}), budget=Budget(epsilon=3.0, delta=1e-9))
+
+
+@pytest.mark.parametrize("relation", Neighbours)
+def test_a_whole_fit_at_scale(relation: Neighbours) -> None:
+    """All statistics of one fit: histograms, scores, interactions, tables of links, rates of soft constraints.
+
+    Three attributes of 2^62 values and a soft constraint over all of them: no count of combinations fits in 64 bits.
+    """
+    rules = Constraints.parse("a -> g\nsoft: a, b -> c\nsoft: not (t1.g = t2.g and t1.w = t2.w and t1.a < t2.b)")
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        settings = Settings(epsilon=3.0, delta=1e-9, neighbours=relation, seed=1)
+        fitted = fit(PrivateTable(private), plan_table(PrivateTable(private), SCHEMA, rules, settings), gate)
+        return dict(fitted.to_bundle().arrays)
+
+    table = made()
+    recording = record(run, table, budget=Budget(epsilon=3.0, delta=1e-9, neighbours=relation))
+    said = " ".join(entry.what for entry, _, _ in recording.records)
+    for statistic in ("1-way marginal", "2-way", "distances of", "violation rates of 2"):
+        assert statistic in said
+    if relation is Neighbours.ADD_REMOVE:
+        recording.assert_plays(add_row(table, NEW))
+    else:
+        recording.assert_plays(replace_row(table, 0, NEW))

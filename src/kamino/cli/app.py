@@ -31,6 +31,7 @@ COMMANDS = {
     "sample": "Draw a table from a fitted model. Costs no privacy, however often.",
     "verify": "Derive again what a certificate says, from the table, the rules and the events. Needs no private table.",
     "sign": "Sign a certificate with your key, so that a recipient knows who released the table.",
+    "audit": "Test the promise of a run: replay, prices, and games against the claim. For the owner, not for release.",
     "report": "Compare a synthetic table with the true one, on one page that needs no network.",
     "ledger": "Show, check and limit what was released about a dataset, over all runs.",
     "demo": "Make a private synthetic copy of a built-in tax table, and compare the two.",

@@ -268,6 +268,11 @@ class Synthesizer(Parameterised):
         return None if kind is None else kind.without([name for name, attribute in given if attribute.dtype])
 
     @property
+    def folder(self) -> Path:
+        """Where paths of reference tables start: the folder of the constraint file."""
+        return self._folder
+
+    @property
     def reference_files(self) -> tuple[Path, ...]:
         """The public tables that constraints name, which a run reads."""
         return tuple(self._folder / c.reference for c in self.constraints if c.reference is not None)

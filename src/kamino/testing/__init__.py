@@ -19,6 +19,7 @@ For tests only: a recording holds private data in memory. What is told of a leak
 
 from __future__ import annotations
 
+from kamino.testing.compensating import compensate
 from kamino.testing.noise_checks import noise_problems
 from kamino.testing.replay import (
     LeakError,
@@ -40,6 +41,7 @@ __all__ = [
     "ReplayReport",
     "add_row",
     "assert_replay",
+    "compensate",
     "first_difference",
     "noise_problems",
     "odd_cells",

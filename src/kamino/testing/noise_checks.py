@@ -3,7 +3,7 @@
 A replay compares outputs, and noise that is drawn once for all passes it. Here the noise of a recorded run, what was
 released less what is true, is looked at by itself. All coins must differ; no two releases may have noise that goes
 together; no vector may have one number for all of its coordinates; and the mean square, in declared deviations, is
-near 1.
+near 1, their mean near 0.
 
 >>> from kamino.privacy.noise import SeededNoise
 >>> from kamino.testing.replay import record
@@ -41,11 +41,12 @@ def noise_problems(records: Sequence[Record]) -> tuple[str, ...]:
     """Return what is wrong with the noise of a recorded run; nothing if it looks as declared.
 
     Guarantees:
-        One seed for all noise, one draw for a vector, constant coins and too little noise are seen.
-        [test_planted_faults_of_noise_are_caught]
+        One seed for all noise, one draw for a vector, constant coins and noise of one sign are seen.
+        [test_every_planted_fault_is_caught]
+        Too little noise is seen.  [test_half_of_the_noise_is_seen]
     """
     noises = dict(_noises(records))
-    return (*_coins(records), *_constant(noises), *_alike(noises), *_size(noises))
+    return (*_coins(records), *_constant(noises), *_alike(noises), *_size(noises), *_centre(noises))
 
 
 def _noises(records: Sequence[Record]) -> Iterator[tuple[int, NDArray[np.float64]]]:
@@ -89,3 +90,9 @@ def _size(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:
     # A square of standard noise has variance 2; whole numbers and their rounding add a little.
     if len(every) >= _FEWEST and abs(square - 1) > _DEVIATIONS * math.sqrt(2 / len(every)) + 0.02:
         yield f"the noise is {'larger' if square > 1 else 'smaller'} than declared"
+
+
+def _centre(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:
+    every = np.concatenate([np.zeros(0), *noises.values()])
+    if len(every) >= _FEWEST and abs(float(every.mean())) > _DEVIATIONS / math.sqrt(len(every)):
+        yield "the noise is not centred at 0"

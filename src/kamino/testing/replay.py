@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -45,6 +45,7 @@ from kamino.testing.same import first_difference
 
 Run: TypeAlias = Callable[[Any, Gate], object]
 Record: TypeAlias = tuple[Entry, Truth, object]
+Pair: TypeAlias = tuple[Entry, Truth, Truth]
 
 
 class LeakError(AssertionError):
@@ -61,6 +62,8 @@ class ReplayReport:
 
     num_releases: int
     problems: tuple[str, ...]
+    pairs: tuple[Pair, ...] = field(default=(), repr=False, compare=False)
+    """Each release with its true input on both tables, if these are neighbours. Private."""
 
 
 class Recorder:
@@ -88,6 +91,7 @@ class Replayer:
         self._neighbour = neighbour
         self._next = 0
         self.problems: list[str] = []
+        self.pairs: list[Pair] = []
         self.diverged = False
 
     def play(self, entry: Entry, truth: Callable[[], S], answer: Callable[[S], T]) -> T:
@@ -103,6 +107,7 @@ class Replayer:
         second = truth()  # asked for on every table: it must not fail on any
         if self._neighbour:
             self._compare(number, entry, first, second)
+            self.pairs.append((entry, first, second))
         return cast(T, _copy(released))
 
     def finish(self) -> None:
@@ -143,7 +148,7 @@ class Recording:
         """Run on another table with the recorded releases, and compare; sensitivities only if it is a neighbour.
 
         Guarantees:
-            What follows from the table around the gate is seen.  [test_planted_leaks_are_caught]
+            What follows from the table around the gate is seen.  [test_every_planted_fault_is_caught]
         """
         replayer = Replayer(self.records, neighbour=neighbour)
         second = _outcome(self.run, table, Gate(self.budget, unit=self.unit, noise=self.noise, tape=replayer))
@@ -153,7 +158,8 @@ class Recording:
             difference = first_difference(self.output, second)
             if difference:
                 problems.append(f"the output differs: {difference}")
-        return ReplayReport(num_releases=len(self.records), problems=tuple(problems))
+        pairs = tuple(replayer.pairs)
+        return ReplayReport(num_releases=len(self.records), problems=tuple(problems), pairs=pairs)
 
     def assert_plays(self, table: Any, *, neighbour: bool = True) -> None:
         """Raise `LeakError` with all problems that `play` finds."""

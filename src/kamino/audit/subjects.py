@@ -1,0 +1,190 @@
+"""What is audited: a run on a table, with the neighbours and strangers that it is tried on.
+
+A subject is made of the user's own table, schema and rules, or is one of the small ones here, which between them use
+every mechanism: both backends, declared and found domains, a unit of several rows, both relations, and `suggest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kamino.audit.near_tables import near_tables, strange_tables
+from kamino.constraints import Constraints
+from kamino.engine import keep_rows
+from kamino.engine.suggesting import suggest_constraints
+from kamino.pipeline import Backend, Settings
+from kamino.pipeline.fitting import fit
+from kamino.pipeline.output.certificate import certificate_of, count_promised
+from kamino.pipeline.output.drawn_table import draw
+from kamino.pipeline.plan.bound_schema import schema_for
+from kamino.pipeline.plan.run_plan import plan_table
+from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
+from kamino.privacy.private import PrivateTable
+from kamino.schema import Categorical, Integer, Key, Schema
+from kamino.testing.replay import Run
+
+# So many rows are drawn of what was fitted: enough to use every step.
+_DRAWN = 30
+# The run's own randomness must be the same on both tables; that of the gate is not fixed by it.
+_SEED = 7
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Subject:
+    """A run `run(table, gate)`, a private table, and the tables it is repeated on, by name."""
+
+    name: str
+    table: pa.Table
+    run: Run
+    settings: Settings
+    near: Mapping[str, pa.Table]
+    strange: Mapping[str, pa.Table]
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the run."""
+        return self.settings.budget
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Whose privacy the run promises."""
+        return self.settings.privacy_unit
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether one fit takes many seconds, as those of the neural backend do."""
+        return self.settings.backend is Backend.NEURAL
+
+
+def subject_of(
+    name: str,
+    table: pa.Table,
+    schema: Schema | None,
+    rules: Constraints,
+    settings: Settings,
+    *,
+    untyped: bool = False,
+    folder: Path = Path(),
+) -> Subject:
+    """Make a subject of a synthesis. With `trust_domain`, types and domains of the table are taken as declared."""
+    settings = replace(settings, seed=_SEED)
+    if settings.trust_domain:
+        schema = schema_for(PrivateTable(table), schema, settings)
+        settings, untyped = replace(settings, trust_domain=False), False
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        return synthesize(private, gate, schema, rules, settings, untyped=untyped, folder=folder)
+
+    near = near_tables(table, settings.neighbours, settings.privacy_unit)
+    return Subject(name=name, table=table, run=run, settings=settings, near=near, strange=strange_tables(table))
+
+
+def synthesize(
+    table: pa.Table,
+    gate: Gate,
+    schema: Schema | None,
+    rules: Constraints,
+    settings: Settings,
+    *,
+    untyped: bool = False,
+    folder: Path = Path(),
+) -> Any:
+    """Everything a run lets out: rows, the model file, the ledger, the certificate."""
+    private = PrivateTable(table)
+    plan = plan_table(private, schema, rules, settings, untyped=untyped, folder=folder)
+    fitted = fit(private, plan, gate)
+    drawn = draw(fitted, _DRAWN, np.random.default_rng(_SEED))
+    counts = count_promised(fitted, drawn)
+    bundle = fitted.to_bundle()
+    certificate = certificate_of(fitted, rows=drawn.num_rows, violations=counts)
+    return drawn, dict(bundle.texts), dict(bundle.arrays), certificate
+
+
+def _suggest(table: pa.Table, gate: Gate) -> Any:
+    private = keep_rows(PrivateTable(table), gate)
+    return [str(each) for each in suggest_constraints(private, gate, ordered=("age", "pay"))]
+
+
+SCHEMA = Schema(
+    attributes={
+        "who": Key(pattern="P{:05d}"),
+        "city": Categorical(values=["Rome", "Oslo", "Bern"], nullable=True),
+        "age": Integer(min=0, max=99, nullable=True),
+        "pay": Integer(min=0, max=99, nullable=True),
+    }
+)
+_SOFT = Constraints.parse("soft: not (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)")
+_NONE = Constraints()
+
+
+def made_up(rows: int = 90) -> pa.Table:
+    """A small table: three rows of each `who`, some cities, and pay that goes with age."""
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 90, rows)
+    city = np.array(["Rome", "Oslo", "Bern"])[np.minimum(rng.geometric(0.5, rows) - 1, 2)]
+    return pa.table({"who": np.arange(rows) // 3, "city": city, "age": age, "pay": age})
+
+
+def declared(**settings: Any) -> Subject:
+    """Declared domains and a soft constraint, on the default backend."""
+    return subject_of("declared domains, a soft constraint", made_up(), SCHEMA, _SOFT, Settings(**settings))
+
+
+def found(**settings: Any) -> Subject:
+    """Categories and bounds found within the budget."""
+    table = made_up(300).drop_columns(["who"])
+    return subject_of("found domains", table, None, _NONE, Settings(**{"epsilon": 4.0, **settings}))
+
+
+def with_unit(**settings: Any) -> Subject:
+    """A unit of up to three rows."""
+    chosen = Settings(**{"unit": "who", "max_rows": 3, **settings})
+    return subject_of("a unit of three rows", made_up(), SCHEMA, _SOFT, chosen)
+
+
+def replaced(**settings: Any) -> Subject:
+    """The relation in which a row is replaced."""
+    chosen = Settings(**{"neighbours": Neighbours.REPLACE, **settings})
+    return subject_of("a row replaced", made_up(), SCHEMA, _SOFT, chosen)
+
+
+def suggesting(**settings: Any) -> Subject:
+    """`kamino suggest`."""
+    chosen = Settings(**{"seed": _SEED, **settings})
+    table = made_up()
+    return Subject(
+        name="suggested constraints",
+        table=table,
+        run=_suggest,
+        settings=chosen,
+        near=near_tables(table, chosen.neighbours, chosen.privacy_unit),
+        strange=strange_tables(table),
+    )
+
+
+def _neural(name: str, rules: Constraints, settings: Settings) -> Subject:
+    schema = Schema(attributes={each: SCHEMA[each] for each in ("city", "age", "pay")})
+    made = subject_of(name, made_up(900).drop_columns(["who"]), schema, rules, settings)
+    # A neural fit takes seconds: of each kind of table a few.
+    near = {key: table for key, table in made.near.items() if "high and low" in key and "low and high" not in key}
+    return replace(made, near=near, strange={"empty": made.strange["empty"]})
+
+
+def neural(**settings: Any) -> Subject:
+    """The neural backend, a row more or less."""
+    return _neural("neural backend", _NONE, Settings(**{"backend": "neural", **settings}))
+
+
+def paper(**settings: Any) -> Subject:
+    """The paper's preset: neural, a row replaced, weights from a sample."""
+    return _neural("the paper's preset", _SOFT, Settings.of("paper", **settings))
+
+
+DEFAULT: tuple[Callable[..., Subject], ...] = (declared, found, with_unit, replaced, suggesting)
+NEURAL: tuple[Callable[..., Subject], ...] = (neural, paper)

@@ -1,0 +1,133 @@
+"""`kamino audit`: does a run keep its promise on this table, and would the audit notice if it did not?"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from kamino.cli.console import output_console, track
+from kamino.cli.options import (
+    BackendOption,
+    ConstraintsOption,
+    DeltaOption,
+    EpsilonOption,
+    MaxRowsOption,
+    NeighboursOption,
+    PresetOption,
+    QueryOption,
+    SamplingOption,
+    SchemaOption,
+    SequenceOption,
+    SweepsOption,
+    UnitOption,
+    WeightsOption,
+)
+from kamino.cli.render_audit import print_audit, print_self_test
+from kamino.constraints import Constraints
+from kamino.errors import InputError
+from kamino.pipeline import Preset, Synthesizer
+
+# Also printed with `--json`, so that no file of an audit is without it.
+FOR_THE_OWNER = "for the owner, not for release"
+
+
+def audit(
+    data: Annotated[
+        str | None, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")
+    ] = None,
+    schema: SchemaOption = None,
+    constraints: ConstraintsOption = None,
+    epsilon: EpsilonOption = 1.0,
+    delta: DeltaOption = 1e-6,
+    trust_domain: Annotated[
+        bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
+    ] = False,
+    unit: UnitOption = None,
+    max_rows: MaxRowsOption = None,
+    preset: PresetOption = Preset.DEFAULT,
+    backend: BackendOption = None,
+    sequence: SequenceOption = None,
+    sampling: SamplingOption = None,
+    weights: WeightsOption = None,
+    sweeps: SweepsOption = None,
+    neighbours: NeighboursOption = None,
+    query: QueryOption = None,
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", min=100, help="Games to play; by default as many as take less than a minute."),
+    ] = None,
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Plant faults in the code and look whether each is caught.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Test the promise of a run: replay, prices, and games against the claim. For the owner, not for release.
+
+    Give the options that you give to kamino synth. The table is fitted several times in memory; nothing is written, and
+    no release leaves, so that no budget is spent as long as you keep the output to yourself.
+    """
+    if self_test:
+        _self_test(runs, as_json=as_json)
+        return
+    if data is None:
+        raise InputError("found no table; expected one, or --self-test")
+    synthesizer = Synthesizer(
+        schema,
+        constraints or Constraints(),
+        preset=preset,
+        epsilon=epsilon,
+        delta=delta,
+        unit=unit,
+        max_rows=max_rows,
+        trust_domain=trust_domain,
+        backend=backend,
+        sequence=sequence,
+        sampling=sampling,
+        weights=weights,
+        sweeps=sweeps,
+        neighbours=neighbours,
+    )
+    if not synthesizer.settings.budget.is_private:
+        raise InputError("found epsilon inf, which promises nothing; expected a number to audit")
+    _audit_table(synthesizer, data, query, runs, as_json=as_json)
+
+
+def _audit_table(synthesizer: Synthesizer, data: str, query: str | None, runs: int | None, *, as_json: bool) -> None:
+    from kamino.audit.auditing import CHECKS, audit
+    from kamino.audit.subjects import subject_of
+    from kamino.io import read_table
+
+    guarded = not synthesizer.settings.trust_domain
+    table = read_table(data, query=query, private=guarded)
+    subject = subject_of(
+        "this table",
+        table,
+        synthesizer.schema,
+        synthesizer.constraints,
+        synthesizer.settings,
+        untyped=guarded and data.lower().endswith((".csv", ".csv.gz")),
+        folder=synthesizer.folder,
+    )
+    result = audit(subject, runs=runs, track=track)
+    if as_json:
+        typer.echo(json.dumps({"note": FOR_THE_OWNER, **result.to_json()}, indent=2))
+    else:
+        print_audit(output_console(), result, CHECKS)
+    if not result.passed:
+        raise typer.Exit(1)
+
+
+def _self_test(runs: int | None, *, as_json: bool) -> None:
+    from kamino.audit.auditing import CHECKS
+    from kamino.audit.self_test import FEW_RUNS
+    from kamino.audit.self_test import self_test as test_itself
+
+    result = test_itself(runs=runs or FEW_RUNS, track=track)
+    if as_json:
+        typer.echo(json.dumps(result.to_json(), indent=2))
+    else:
+        print_self_test(output_console(), result, CHECKS)
+    if not result.passed:
+        raise typer.Exit(1)
