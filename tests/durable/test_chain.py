@@ -18,7 +18,7 @@ from tests.durable.planning import gaussian, planned
 
 from kamino.errors import LedgerError
 from kamino.privacy.durable import chain as chain_module
-from kamino.privacy.durable.chain import START, Chain, Limits, canonical, digest
+from kamino.privacy.durable.hash_chain import START, Chain, Limits, canonical, digest
 from kamino.privacy.durable.journal import Journal
 from kamino.privacy.durable.ledger_lines import header_body
 from kamino.privacy.durable.store import DurableLedger

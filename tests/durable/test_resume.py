@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.durable.killing import Commands, Kill
 
-from kamino.privacy.durable.chain import Chain
+from kamino.privacy.durable.hash_chain import Chain
 from kamino.privacy.durable.journal import JOURNAL_LIMITS, journals_of
 from kamino.privacy.durable.store import DurableLedger
 

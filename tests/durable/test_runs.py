@@ -21,8 +21,8 @@ from kamino.io import write_table
 from kamino.pipeline import Synthesizer
 from kamino.pipeline.ledgering import LedgerUse, dataset_name
 from kamino.privacy import Budget, Gate, SecureNoise, SeededNoise
-from kamino.privacy.durable.chain import Chain
 from kamino.privacy.durable.durable_run import begin, close_by_hand, go_on, unfinished
+from kamino.privacy.durable.hash_chain import Chain
 from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, journals_of
 from kamino.privacy.durable.ledger_lines import Policy
 from kamino.privacy.durable.store import DurableLedger

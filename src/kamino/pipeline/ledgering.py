@@ -74,7 +74,7 @@ class RunFacts:
 
     def fingerprint(self, dataset: str) -> str:
         """A hash of all of it, and of the version of Kamino: two runs with the same one ask for the same releases."""
-        from kamino.privacy.durable.chain import canonical
+        from kamino.privacy.durable.hash_chain import canonical
 
         facts = {
             "version": kamino.__version__,

@@ -15,8 +15,8 @@ from kamino.cli.console import counted, output_console
 from kamino.cli.options import shown_epsilon
 from kamino.errors import InputError, LedgerError
 from kamino.privacy import Budget, Neighbours
-from kamino.privacy.durable.chain import START
 from kamino.privacy.durable.durable_run import close_by_hand, unfinished
+from kamino.privacy.durable.hash_chain import START
 from kamino.privacy.durable.ledger_lines import Composition, Policy
 from kamino.privacy.durable.policing import RunState, bound_of, epsilon_of_total, keeps, total_cost
 from kamino.privacy.durable.store import DurableLedger

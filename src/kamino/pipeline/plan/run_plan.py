@@ -24,7 +24,7 @@ from kamino.pipeline.plan.bound_schema import (
     held_by_keys,
     schema_for,
 )
-from kamino.pipeline.plan.differences import kept_by, open_pairs, ordered_dates, planned_closeness
+from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.plan.planned_discovery import TYPES, charge, discovery_share, planned_domains, planned_types
 from kamino.pipeline.plan.references import References, load_references

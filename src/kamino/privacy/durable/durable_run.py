@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kamino.errors import LedgerError
-from kamino.privacy.durable.chain import Chain, remove
+from kamino.privacy.durable.hash_chain import Chain, remove
 from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, changed, journal_path, journals_of
 from kamino.privacy.durable.ledger_lines import PlannedRun
 from kamino.privacy.durable.policing import RunState

@@ -21,7 +21,7 @@ import numpy as np
 
 from kamino.errors import LedgerError
 from kamino.limits import MAX_LEDGER_LINES, MAX_RELEASE_BYTES, MAX_RELEASES_BYTES
-from kamino.privacy.durable.chain import PATIENCE_SECONDS, Chain, Limits, Line, remove
+from kamino.privacy.durable.hash_chain import PATIENCE_SECONDS, Chain, Limits, Line, remove
 from kamino.privacy.durable.store import charged_as
 from kamino.privacy.ledger import Entry
 from kamino.privacy.mechanisms.categories import NoisyCategories

@@ -18,7 +18,7 @@ from kamino.errors import KaminoError, LedgerError
 from kamino.limits import MAX_COUNT, MAX_NAME_CHARS
 from kamino.privacy.accounting.budget import Budget, Neighbours
 from kamino.privacy.accounting.events import DeltaEvent, Event, Events, GaussianEvent, PoissonGaussianEvent
-from kamino.privacy.durable.chain import canonical
+from kamino.privacy.durable.hash_chain import canonical
 from kamino.privacy.ledger import Entry
 
 FORMAT = 1

@@ -18,7 +18,7 @@ from kamino.limits import MAX_LEDGER_BYTES, MAX_LEDGER_LINE_BYTES, MAX_LEDGER_LI
 from kamino.privacy.accounting.accountant import Tally, epsilon_of
 from kamino.privacy.accounting.budget import Neighbours
 from kamino.privacy.accounting.events import GaussianEvent
-from kamino.privacy.durable.chain import Chain, Limits, Line
+from kamino.privacy.durable.hash_chain import Chain, Limits, Line
 from kamino.privacy.durable.ledger_lines import (
     PlannedRun,
     Policy,
