@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.durable.planning import gaussian, planned
 
 from kamino.errors import LedgerError
-from kamino.privacy.durable import chain as chain_module
+from kamino.privacy.durable import hash_chain as chain_module
 from kamino.privacy.durable.hash_chain import START, Chain, Limits, canonical, digest
 from kamino.privacy.durable.journal import Journal
 from kamino.privacy.durable.ledger_lines import header_body

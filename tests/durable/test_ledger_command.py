@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from kamino.cli.app import app
 from kamino.errors import BudgetError, InputError, KaminoError, LedgerError
-from kamino.privacy.durable import chain as chain_module
+from kamino.privacy.durable import hash_chain as chain_module
 from kamino.privacy.durable.journal import journals_of
 from kamino.privacy.durable.store import DurableLedger
 
