@@ -6,13 +6,17 @@ block is the greatest cell so far, or nothing yet. For a block that moves the st
 
     W(m, u) = product over its rows of P(cells m..u),    E(m, u) = W(m, u) - W(m, u - 1),
 
-since the state becomes u exactly if all rows lie in m..u and one is u. All chains are filtered side by side.
+since the state becomes u exactly if all rows lie in m..u and one is u. Where a block takes one value (a single row, or
+all rows equal) that is P(u) for every m up to u, and a running sum over the states takes the place of the matrix. All
+chains are filtered side by side.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,6 +27,10 @@ from kamino.sampling.steps.chain.chain_cells import ChainCells
 
 _PIECE = 1 << 22
 _TINY = 1e-290
+# Probabilities are multiplied as they are, not as logarithms, where no product of so many rows can vanish.
+_FEW_ROWS = 8
+_LEAST = 1e-30
+_RANGE = 600.0
 
 
 class State(enum.IntEnum):
@@ -59,8 +67,7 @@ def sample_states(
         States have their exact joint law.  [test_chain_is_exact]
     """
     size, num_blocks = cells.num_cells, len(blocks.chain)
-    counts = count_matrix(blocks.block, blocks.context, num_blocks, len(cells.probability))
-    table = _tables(cells, ties_equal=ties_equal)
+    moves = _Moves(cells, blocks, ties_equal=ties_equal)
     level = blocks.level
     by_level = np.argsort(level, kind="stable")
     ends = np.searchsorted(level, np.arange(int(level.max(initial=-1)) + 2), sorter=by_level)
@@ -68,25 +75,21 @@ def sample_states(
     forward = np.full((num_blocks, size + 1), -np.inf)
     for step in range(len(ends) - 1):
         here = by_level[ends[step] : ends[step + 1]]
-        lines = max(1, _PIECE // (size + 1) ** 2)
-        for start in range(0, len(here), lines):
-            piece = here[start : start + lines]
-            before = _start_state(len(piece), size) if step == 0 else forward[piece - 1]
-            forward[piece] = _advance(before, counts[piece], table, size, ties_equal=ties_equal)
+        before = _start_state(len(here), size) if step == 0 else forward[here - 1]
+        forward[here] = moves.advance(here, before)
     after = np.full(num_blocks, State.NO_SOLUTION, dtype=np.int64)
     prior = np.full(num_blocks, State.NO_SOLUTION, dtype=np.int64)
+    is_last = np.append(blocks.chain[1:] != blocks.chain[:-1], True) if num_blocks else np.zeros(0, np.bool_)
     for step in range(len(ends) - 2, -1, -1):
         here = by_level[ends[step] : ends[step + 1]]
-        is_last = np.append(blocks.chain[1:] != blocks.chain[:-1], True)[here] if num_blocks else np.zeros(0, np.bool_)
-        final = here[is_last]
+        final = here[is_last[here]]
         after[final] = draw_one_each(forward[final], rng)
         live = here[after[here] >= 0]
         lines = max(1, _PIECE // (size + 1))
         for start in range(0, len(live), lines):
             piece = live[start : start + lines]
             before = _start_state(len(piece), size) if step == 0 else forward[piece - 1]
-            column = _column(counts[piece], table, after[piece], size, ties_equal=ties_equal)
-            prior[piece] = draw_one_each(before + column, rng)
+            prior[piece] = draw_one_each(before + moves.into(piece, after[piece]), rng)
             if step > 0:
                 after[piece - 1] = prior[piece]
     unsolved = after < 0
@@ -99,67 +102,142 @@ def _start_state(lines: int, size: int) -> FloatArray:
     return state
 
 
-def _tables(cells: ChainCells, *, ties_equal: bool) -> FloatArray:
-    """Return log P(cells m..u) by context for u from m - 1 on, m along axis 1; with ties, log P(u).
+class _Moves:
+    """What blocks do to the state, as logarithms of weights. A cell that cannot be has the weight `_TINY`.
 
-    Shape (contexts, size, size + 1); the last axis is u + 1, so that place 0 stands for "no cell".
+    Guarantees:
+        Blocks of one value, of a few rows and of many give the weights of the formula.  [test_moves_agree]
     """
-    p = cells.probability
-    num_contexts, size = p.shape
-    if ties_equal:
-        sums = np.concatenate([np.zeros((num_contexts, 1)), p], axis=1)[:, None, :]
-    else:
-        upper = np.triu(np.ones((size, size)))
-        sums = np.zeros((num_contexts, size, size + 1))
-        np.cumsum(p[:, None, :] * upper[None, :, :], axis=2, out=sums[:, :, 1:])
-    logs: FloatArray = np.log(np.maximum(sums, _TINY))
-    return logs
 
+    def __init__(self, cells: ChainCells, blocks: Blocks, *, ties_equal: bool) -> None:
+        self._size, num_blocks = cells.num_cells, len(blocks.chain)
+        self._p = cells.probability
+        self._log_p: FloatArray = np.log(np.maximum(self._p, _TINY))
+        self._rows = np.bincount(blocks.block, minlength=num_blocks)
+        self._counts = count_matrix(blocks.block, blocks.context, num_blocks, len(self._p))
+        self._takes_one = np.ones(num_blocks, np.bool_) if ties_equal else self._rows == 1
+        self._by_block = blocks.context[np.argsort(blocks.block, kind="stable")]
+        self._begin = np.cumsum(self._rows) - self._rows
+        # Products of a few rows are exact enough where no cell is nearly impossible.
+        unlikely = np.flatnonzero(self._p.min(axis=1, initial=1.0) < _LEAST)
+        doubtful = np.zeros(num_blocks, np.bool_)
+        doubtful[blocks.block[np.isin(blocks.context, unlikely)]] = True
+        self._is_short = ~doubtful & (self._rows <= _FEW_ROWS)
 
-def _advance(before: FloatArray, counts: object, table: FloatArray, size: int, *, ties_equal: bool) -> FloatArray:
-    """Return the log weights of the states after a block for each chain."""
-    lines = len(before)
-    weight = np.asarray(counts @ table.reshape(len(table), -1)).reshape(lines, -1, size + 1)  # type: ignore[operator]
-    move = np.full((lines, size + 1, size + 1), -np.inf)
-    none = weight[:, 0, 0]
-    move[:, 0, 0] = none
-    if ties_equal:
-        value = weight[:, 0, 1:]
-        risen = _log_minus(value, none[:, None])
-        move[:, 0, 1:] = risen
-        upper = np.triu(np.ones((size, size), dtype=np.bool_), 1)
-        move[:, 1:, 1:] = np.where(upper[None], risen[:, None, :], -np.inf)
-        diagonal = np.arange(size)
-        move[:, diagonal + 1, diagonal + 1] = value
-    else:
+    def advance(self, here: IntArray, before: FloatArray) -> FloatArray:
+        """Return the log weights of the states after blocks, given those of the states before."""
+        result = np.empty_like(before)
+        one = self._takes_one[here]
+        result[one] = self._advance_one(here[one], before[one])
+        states = before[:, 1:]
+        lowest = np.where(np.isneginf(states), np.inf, states).min(axis=1, initial=np.inf)
+        narrow = ~(before.max(axis=1) - lowest > _RANGE)
+        short, long = ~one & narrow & self._is_short[here], ~one & ~(narrow & self._is_short[here])
+        for rows in np.unique(self._rows[here[short]]).tolist():
+            self._in_pieces(np.flatnonzero(short & (self._rows[here] == rows)), here, before, result, self._short)
+        self._in_pieces(np.flatnonzero(long), here, before, result, self._long)
+        return result
+
+    def into(self, here: IntArray, after: IntArray) -> FloatArray:
+        """Return, for each block, the log weight of moving to its state `after` from every state."""
+        column = np.full((len(here), self._size + 1), -np.inf)
+        one = np.flatnonzero(self._takes_one[here])
+        counts = self._counts[here[one]].tocoo()
+        value = np.bincount(
+            counts.row, counts.data * self._log_p[counts.col, np.maximum(after[one][counts.row] - 1, 0)], len(one)
+        )
+        reached = np.arange(self._size + 1)[None, :] <= after[one][:, None]
+        column[one] = np.where(reached, value[:, None], -np.inf)
+        column[one[after[one] == 0], 0] = self._nothing(here[one[after[one] == 0]])
+        many = np.flatnonzero(~self._takes_one[here])
+        if len(many):
+            column[many] = self._into_many(here[many], after[many])
+        return column
+
+    def _advance_one(self, here: IntArray, before: FloatArray) -> FloatArray:
+        """All rows of a block take one value, at or above the state."""
+        result = np.logaddexp.accumulate(before, axis=1)
+        result[:, 1:] += self._counts[here] @ self._log_p
+        result[:, 0] = before[:, 0] + self._nothing(here)
+        return result
+
+    def _nothing(self, here: IntArray) -> FloatArray:
+        """The log weight of a block without a value."""
+        return np.asarray(self._rows[here] * np.log(_TINY))
+
+    def _in_pieces(
+        self,
+        chosen: IntArray,
+        here: IntArray,
+        before: FloatArray,
+        result: FloatArray,
+        advance: Callable[[IntArray, FloatArray], FloatArray],
+    ) -> None:
+        """Advance the chosen lines so many at a time that their matrices stay small."""
+        lines = max(1, _PIECE // (self._size + 1) ** 2)
+        for start in range(0, len(chosen), lines):
+            piece = chosen[start : start + lines]
+            result[piece] = advance(here[piece], before[piece])
+
+    def _short(self, here: IntArray, before: FloatArray) -> FloatArray:
+        """Blocks of the same small number of rows: products of probabilities as they are.
+
+        With W(m, u) = 0 for u < m, the weight of u is what sum over m of before(m) * W(m, u) gains there.
+        """
+        stretch = self._stretches
+        weight = stretch[self._by_block[self._begin[here]]]
+        for place in range(1, int(self._rows[here[0]])):
+            weight *= stretch[self._by_block[self._begin[here] + place]]
+        top = before.max(axis=1, keepdims=True)
+        share = np.exp(before - top)
+        share[:, 1] += share[:, 0]
+        reach = np.matmul(share[:, None, 1:], weight)[:, 0, :]
+        with np.errstate(divide="ignore"):
+            moved = np.log(np.maximum(np.diff(reach, axis=1), 0.0)) + top
+        return np.concatenate([before[:, :1] + self._nothing(here)[:, None], moved], axis=1)
+
+    def _long(self, here: IntArray, before: FloatArray) -> FloatArray:
+        """Blocks of any rows: sums of logarithms."""
+        size, table = self._size, self._log_stretches
+        weight = np.asarray(self._counts[here] @ table.reshape(len(table), -1)).reshape(len(here), size, size + 1)
+        move = np.full((len(here), size + 1, size + 1), -np.inf)
+        move[:, 0, 0] = weight[:, 0, 0]
         exactly = _log_minus(weight[:, :, 1:], weight[:, :, :-1])
         move[:, 0, 1:] = exactly[:, 0]
         upper = np.triu(np.ones((size, size), dtype=np.bool_), 1)
         move[:, 1:, 1:] = np.where(upper[None], exactly, -np.inf)
         diagonal = np.arange(size)
         move[:, diagonal + 1, diagonal + 1] = weight[:, diagonal, diagonal + 1]
-    return np.asarray(_logsumexp(before[:, :, None] + move))
+        return np.asarray(_logsumexp(before[:, :, None] + move))
 
+    def _into_many(self, here: IntArray, after: IntArray) -> FloatArray:
+        """As `into`, for blocks whose rows are free among themselves."""
+        matrix, lines = self._counts[here].tocoo(), len(here)
+        table, u = self._log_stretches, after[matrix.row]
+        within, below = np.zeros((lines, self._size)), np.zeros((lines, self._size))
+        np.add.at(within, matrix.row, matrix.data[:, None] * table[matrix.col, :, u])
+        np.add.at(below, matrix.row, matrix.data[:, None] * table[matrix.col, :, np.maximum(u - 1, 0)])
+        exactly = _log_minus(within, below)
+        column = np.full((lines, self._size + 1), -np.inf)
+        column[:, 0] = np.where(after == 0, within[:, 0], exactly[:, 0])
+        states = np.arange(1, self._size + 1)[None, :]
+        column[:, 1:] = np.where(states < after[:, None], exactly, -np.inf)
+        stay = np.flatnonzero(after > 0)
+        column[stay, after[stay]] = within[stay, after[stay] - 1]
+        return column
 
-def _column(counts: object, table: FloatArray, after: IntArray, size: int, *, ties_equal: bool) -> FloatArray:
-    """Return, for each block, the log weight of moving to its state `after` from every state."""
-    matrix = counts.tocoo()  # type: ignore[attr-defined]
-    lines = len(after)
-    u = after[matrix.row]
-    here = np.zeros((lines, table.shape[1]))
-    below = np.zeros((lines, table.shape[1]))
-    np.add.at(here, matrix.row, matrix.data[:, None] * table[matrix.col, :, u])
-    lower = np.zeros_like(u) if ties_equal else np.maximum(u - 1, 0)
-    np.add.at(below, matrix.row, matrix.data[:, None] * table[matrix.col, :, lower])
-    exactly = _log_minus(here, below)
-    column = np.full((lines, size + 1), -np.inf)
-    line = np.arange(lines)
-    column[:, 0] = np.where(after == 0, here[:, 0], exactly[:, 0])
-    states = np.arange(1, size + 1)[None, :]
-    column[:, 1:] = np.where(states < after[:, None], np.broadcast_to(exactly, (lines, size)), -np.inf)
-    stay = np.flatnonzero(after > 0)
-    column[stay, after[stay]] = here[line[stay], 0 if ties_equal else after[stay] - 1]
-    return column
+    @cached_property
+    def _stretches(self) -> FloatArray:
+        """P(cells m..u) by context, m along axis 1; the last axis is u + 1, and zero where u < m."""
+        num_contexts, size = self._p.shape
+        sums = np.zeros((num_contexts, size, size + 1))
+        upper = np.triu(np.ones((size, size)))
+        np.cumsum(self._p[:, None, :] * upper[None, :, :], axis=2, out=sums[:, :, 1:])
+        return sums
+
+    @cached_property
+    def _log_stretches(self) -> FloatArray:
+        return np.asarray(np.log(np.maximum(self._stretches, _TINY)))
 
 
 def _log_minus(larger: FloatArray, smaller: FloatArray) -> FloatArray:
