@@ -57,6 +57,8 @@ def test_lookup_with_nulls_is_exact(text: str, sizes: dict[str, int], columns: d
         (FALLING, {"x": 3, "a": 3}, {"x": [1, 0, 1, 2]}),
         (GROUPED, {"g": 2, "x": 3, "a": 3}, {"g": [0, 0, 1, 1, 1], "x": [0, 1, 2, 0, 0]}),
         (TIES, {"x": 3, "a": 3}, {"x": [1, 0, 1, 2, 0]}),
+        (CHAIN + "\nx -> a", {"x": 3, "a": 3}, {"x": [1, 0, 1, 2, 0]}),
+        (GROUPED + "\ng, x -> a", {"g": 2, "x": 3, "a": 3}, {"g": [0, 0, 1, 1, 1], "x": [0, 1, 2, 0, 0]}),
         (CHAIN + "\ncheck (a != 1)", {"x": 3, "a": 4}, {"x": [1, 0, 1, 2]}),
         (CHAIN + "\nnot (x = 1 and a = 1)", {"x": 3, "a": 3}, {"x": [1, 0, 1, 2]}),
     ],
@@ -72,6 +74,7 @@ def test_chain_is_exact(text: str, sizes: dict[str, int], columns: dict[str, lis
         (CHAIN, {"x": -3, "a": -2}, {"x": [1, 0, 3, 2, 1]}),
         (GROUPED, {"g": -2, "x": 3, "a": -2}, {"g": [0, 0, 2, 1, 1], "x": [0, 1, 2, 0, 0]}),
         (TIES, {"x": 3, "a": -2}, {"x": [1, 0, 1, 2]}),
+        ("x -> a\n" + FALLING, {"x": -3, "a": -2}, {"x": [1, 0, 3, 2, 1]}),
     ],
 )
 def test_chain_with_nulls_is_exact(text: str, sizes: dict[str, int], columns: dict[str, list[int]]) -> None:

@@ -132,6 +132,41 @@ def test_chain_of_equal_ties_holds() -> None:
     draw(integers(x=30, a=100_000), "not (t1.x >= t2.x and t1.a < t2.a)")
 
 
+@pytest.mark.parametrize("rows", [60, 4000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x -> a\nnot (t1.x > t2.x and t1.a < t2.a)",
+        "not (t1.x > t2.x and t1.a > t2.a)\nx -> a",
+        "g, x -> a\nnot (t1.g = t2.g and t1.x > t2.x and t1.a < t2.a)",
+        "x -> a\nnot (t1.x > t2.x and t1.a < t2.a)\ncheck (a != 7)",
+    ],
+)
+def test_an_order_with_a_dependency_is_a_chain(text: str, rows: int) -> None:
+    """A small and a large group; the steps keep both constraints without the repair at the end."""
+    table, kinds = draw(integers(g=3, x=-300, a=-40), text, rows)
+    assert StepKind.CHAIN in kinds
+    assert StepKind.INDEXED not in kinds
+    assert len(np.unique(table["a"])) > 3
+
+
+def test_other_dependencies_beside_an_order_are_no_chain() -> None:
+    """Rows of two groups share a value: an order within each group does not say so."""
+    _, kinds = draw(integers(g=2, x=5, a=5), "x -> a\nnot (t1.g = t2.g and t1.x > t2.x and t1.a < t2.a)", 50)
+    assert StepKind.CHAIN not in kinds
+
+
+def test_a_chain_with_ties_keeps_the_marginal() -> None:
+    """The model does not know x: the likeliest value alone would be the exact answer, and a poor one."""
+    codec = integers(x=200, a=10)
+    weight = np.arange(1.0, 11.0) / 55
+    model = FakeModel(codec, ("x", "a"), max_bins=300, tables={"x": np.full(200, 1 / 200), "a": weight})
+    plan = build_plan(codec, Constraints.parse("x -> a\nnot (t1.x > t2.x and t1.a < t2.a)"), sequence=("x", "a"))
+    assert plan.steps[-1].kind is StepKind.CHAIN
+    table = draw_table(plan, model, codec, 10_000, np.random.default_rng(0))
+    assert np.abs(np.bincount(table["a"], minlength=10) / 10_000 - weight).sum() / 2 < 0.03
+
+
 @pytest.mark.parametrize("size", [200, -200])
 def test_ownership_keeps_the_marginal(size: int) -> None:
     """The model is sure of some owners only; values that others also might have keep their rows all the same."""

@@ -11,7 +11,7 @@ from kamino.constraints import ConstraintClass, DenialConstraint
 from kamino.constraints.analysis.classify import Dependency
 from kamino.constraints.language.printer import print_name
 from kamino.sampling.plan.sampling_plan import Step, StepKind
-from kamino.sampling.plan.shapes import order_of, shape_of
+from kamino.sampling.plan.shapes import joint_order, shape_of
 
 # A left side with more values than this is wide: better to let each of its values belong to one value of the right side
 # than to give each a value, since counts by its values are noisy. Pairs of attributes may have more combinations.
@@ -105,10 +105,12 @@ def _kind_of(attribute: str, pairs: Sequence[DenialConstraint], rules: Rules) ->
         return StepKind.UNIQUE, 5.0, text
     if len(pairs) == 1 and shape_of(pairs[0])[0] is ConstraintClass.KEY:
         return _unique(attribute, pairs[0], rules)
-    if len(pairs) == 1 and (order := order_of(pairs[0], attribute)) is not None:
+    if (order := joint_order(pairs, attribute)) is not None and not _is_mapped(into, rules):
         way = "falls" if order.falling else "rises"
         within = f" within equal {_names(order.groups)}" if order.groups else ""
-        return StepKind.CHAIN, 1.0, f"never {_opposite(way)} with {print_name(order.earlier)}{within}: drawn jointly"
+        once = ", one value for each" if into else ""
+        text = f"never {_opposite(way)} with {print_name(order.earlier)}{once}{within}: drawn jointly"
+        return StepKind.CHAIN, 1.0, text
     return StepKind.INDEXED, _INDEXED_COST, "no joint draw fits the constraints that end here: rows one by one"
 
 
@@ -150,6 +152,11 @@ def _unique(attribute: str, key: DenialConstraint, rules: Rules) -> tuple[StepKi
 
 def _is_cycle(attribute: str, into: Dependency, out_of: Dependency) -> bool:
     return into.left == {out_of.right} and out_of.left == {attribute}
+
+
+def _is_mapped(dependencies: Sequence[Dependency], rules: Rules) -> bool:
+    """Whether a public map says which value goes with which."""
+    return any((each.left, each.right) in rules.fixed for each in dependencies)
 
 
 def _opposite(way: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kamino.constraints import ConstraintClass, DenialConstraint, classify, print_constraint
@@ -58,6 +58,26 @@ def order_of(constraint: DenialConstraint, later: str) -> Order | None:
         falling=y is Operator.GT,
         ties_equal=x is Operator.GE,
     )
+
+
+def joint_order(constraints: Sequence[DenialConstraint], later: str) -> Order | None:
+    """Return the order that constraints state together, if a monotone column of `later` is all they ask for, else None.
+
+    Beside the order there may be dependencies into `later` from what the order compares: rows that are equal there have
+    equal values, too.
+
+    Guarantees:
+        Columns that keep the order and its ties keep the constraints.  [test_an_order_with_a_dependency_is_a_chain]
+    """
+    orders = [order for c in constraints if (order := order_of(c, later)) is not None]
+    dependencies = [d for c in constraints if (d := shape_of(c)[1]) is not None]
+    if len(orders) != 1 or len(orders) + len(dependencies) != len(constraints):
+        return None
+    (order,) = orders
+    tied = Dependency(left=order.groups | {order.earlier}, right=later)
+    if any(d != tied for d in dependencies):
+        return None
+    return replace(order, ties_equal=order.ties_equal or bool(dependencies))
 
 
 def split_implied(

@@ -4,7 +4,8 @@ In small groups, exact where each value has a bin of its own. Where bins are wid
 inside are then put in order. Putting each group's values in order at the end changes nothing in the first case, and
 makes the order certain in both. Nulls come first, for each row as often as the model has them, and take no part.
 
-In large groups, values are drawn freely and then change places: see `rearranged`.
+In large groups, values are drawn freely and then change places: see `rearranged`. Where rows of equal x must have equal
+values, too, all of them take the middle one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kamino.arrays import IntArray
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import first_success, join_keys
 from kamino.sampling.partners import DEAD
-from kamino.sampling.plan.shapes import Order, order_of
+from kamino.sampling.plan.shapes import Order, joint_order
 from kamino.sampling.steps.chain.chain_cells import ChainCells, make_cells
 from kamino.sampling.steps.chain.chain_filter import Blocks, State, sample_states
 from kamino.sampling.steps.chain.rearranged import rearrange
@@ -42,7 +43,7 @@ def draw_chain(task: Task) -> IntArray:
         test_chain_with_nulls_is_exact]
         Nulls are as frequent as in the model.  [test_chain_keeps_the_share_of_nulls]
     """
-    order = order_of(task.step.constraints[0], task.step.attribute)
+    order = joint_order(task.step.constraints, task.step.attribute)
     assert order is not None, "the planner gives this step to orders only"
     nulls = task.choices.draw_nulls(task.rng)
     bound = task.present(order.groups | {order.earlier}) & ~nulls
@@ -55,8 +56,7 @@ def draw_chain(task: Task) -> IntArray:
         group = task.keys(order.groups)[rows]
         height = task.judge.codec[order.earlier].order_keys(task.columns[order.earlier][rows])
         large = int(np.bincount(join_keys([group])).max()) > _EXACT_ROWS
-        same_choices = not task.step.checks and not order.ties_equal
-        draw = _draw_rearranged if large and same_choices else _draw_bound
+        draw = _draw_rearranged if large and not task.step.checks else _draw_bound
         codes[rows] = draw(values, order, rows, group, height)
     return task.with_nulls(codes, nulls)
 
@@ -69,8 +69,25 @@ def _draw_rearranged(task: Task, order: Order, rows: IntArray, group: IntArray, 
     if len(held):
         key = codec.order_keys(codes[held])
         rank = -key if order.falling else key
-        codes[held] = codes[held][rearrange(rank, group[held], height[held])]
+        source = rearrange(rank, group[held], height[held])
+        codes[held] = codes[held][source]
+        if order.ties_equal:
+            codes[held] = codes[held][_middle_rows(rank[source], group[held], height[held])]
     return codes
+
+
+def _middle_rows(rank: IntArray, group: IntArray, height: IntArray) -> IntArray:
+    """Return, for each row, the row with the middle rank among those of its group and height.
+
+    The middle of a height never lies below the middle of a lower one, and a value keeps about the rows it has.
+    """
+    order = np.lexsort((rank, height, group))
+    change = (np.diff(group[order]) != 0) | (np.diff(height[order]) != 0)
+    begin = np.concatenate([[0], np.flatnonzero(change) + 1])
+    size = np.diff(np.append(begin, len(order)))
+    middle = np.empty(len(order), dtype=np.int64)
+    middle[order] = np.repeat(order[begin + size // 2], size)
+    return middle
 
 
 def _draw_bound(task: Task, order: Order, rows: IntArray, group: IntArray, height: IntArray) -> IntArray:
