@@ -22,6 +22,7 @@ from kamino.constraints.counting.count import (
 )
 from kamino.constraints.counting.dense import count_dense
 from kamino.constraints.counting.dominance import count_orders
+from kamino.constraints.counting.extremes import greatest_matches, has_matches
 from kamino.constraints.counting.method import Method, choose_method, count
 from kamino.constraints.counting.problem import Axis, Problem, combine_keys, strict_order
 from kamino.constraints.counting.ranks import RankedTable
@@ -134,6 +135,43 @@ def test_kernels_agree(unequal: int, orders: int) -> None:
             assert count_orders(problem).tolist() == expected
 
 
+def greatest_by_hand(problem: Problem, values: np.ndarray) -> list[int]:
+    found = []
+    for i in range(problem.num_left):
+        matches = problem.key.right == problem.key.left[i]
+        for axis in problem.unequal:
+            matches &= axis.right != axis.left[i]
+        for axis in problem.orders:
+            matches &= axis.right > axis.left[i]
+        found.append(int(values[matches].max(initial=-1)))
+    return found
+
+
+@pytest.mark.parametrize("unequal", range(3))
+@pytest.mark.parametrize("orders", range(5))
+def test_greatest_matches_agree_with_brute_force(unequal: int, orders: int) -> None:
+    rng = np.random.default_rng(1000 * unequal + orders)
+    for _ in range(15):
+        problem = random_problem(rng, unequal, orders)
+        values = rng.integers(0, 2**62, problem.num_right) if rng.integers(2) else rng.integers(0, 9, problem.num_right)
+        assert greatest_matches(problem, values).tolist() == greatest_by_hand(problem, values)
+        if orders:
+            assert has_matches(problem) == bool(count_pairs(problem).any())
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_single_violation_among_many_rows_is_found(broken: bool) -> None:
+    """Tables that keep an order are known by the greatest partner alone; one pair is enough to count them."""
+    rng = np.random.default_rng(0)
+    x = rng.permutation(5000)
+    table = {"x": x, "y": rng.permutation(5000), "a": x * 3}
+    if broken:
+        table["a"] = np.where(x == 2500, 3 * 2500 + 5, x * 3)
+    (two,) = Constraints.parse("not (t1.x < t2.x and t1.a > t2.a)")
+    (three,) = Constraints.parse("not (t1.x < t2.x and t1.a > t2.a and t1.y != t2.y)")
+    assert [count_violations(pa.table(table), c) for c in (two, three)] == [int(broken)] * 2
+
+
 def test_every_kernel_is_chosen_somewhere() -> None:
     rng = np.random.default_rng(5)
     n = 3000
@@ -147,6 +185,14 @@ def test_every_kernel_is_chosen_somewhere() -> None:
     assert choose_method(Problem(key=wide, orders=(wide,))) is Method.SORT
     assert choose_method(Problem(key=narrow, orders=(wide, wide))) is Method.HALVING
     assert choose_method(Problem(key=narrow, orders=(wide,) * 7)) is Method.PAIRS
+
+
+def test_no_kernel_takes_all_memory() -> None:
+    """A table of all combinations would be quick for 100,000 rows and three scales of 1,000, and 8 GB large."""
+    ranks = np.zeros(100_000, dtype=np.int64)
+    axis = Axis(left=ranks, right=ranks, size=1000)
+    nobody = Axis(left=ranks, right=ranks, size=1)
+    assert choose_method(Problem(key=nobody, orders=(axis,) * 3)) is not Method.DENSE
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])

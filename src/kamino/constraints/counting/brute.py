@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kamino.constraints.counting.problem import Counts, Problem
 
@@ -19,10 +20,15 @@ def count_pairs(problem: Problem) -> Counts:
     step = max(1, _BLOCK_CELLS // max(1, problem.num_right))
     for low in range(0, problem.num_left, step):
         rows = slice(low, low + step)
-        match = problem.key.left[rows, None] == problem.key.right[None, :]
-        for axis in problem.unequal:
-            match &= axis.left[rows, None] != axis.right[None, :]
-        for axis in problem.orders:
-            match &= axis.left[rows, None] < axis.right[None, :]
-        found[rows] = match.sum(axis=1)
+        found[rows] = matching_pairs(problem, rows).sum(axis=1)
     return found
+
+
+def matching_pairs(problem: Problem, rows: slice = slice(None)) -> npt.NDArray[np.bool_]:
+    """Tell which left rows, downwards, match which right rows."""
+    match = problem.key.left[rows, None] == problem.key.right[None, :]
+    for axis in problem.unequal:
+        match &= axis.left[rows, None] != axis.right[None, :]
+    for axis in problem.orders:
+        match &= axis.left[rows, None] < axis.right[None, :]
+    return np.asarray(match)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kamino.constraints.counting.conjunction import Conjunction, Cross, conjunction_of
+from kamino.constraints.counting.extremes import has_matches
 from kamino.constraints.counting.method import Method, choose_method, count
 from kamino.constraints.counting.problem import Axis, Counts, Problem, combine_keys, order_axis
 from kamino.constraints.counting.ranks import NULL, Mask, RankedTable, compare
@@ -22,6 +23,9 @@ from kamino.constraints.tree import (
     Operator,
     Predicate,
 )
+
+# With more orders than this, looking for one partner takes as long as trying all pairs.
+_MOST_ORDERS = 4
 
 
 def count_violations(table: pa.Table | RankedTable, constraint: DenialConstraint) -> int:
@@ -113,9 +117,17 @@ def _partners(table: RankedTable, conjunction: Conjunction) -> Counts:
     if conjunction.never:
         return found
     problem, left = _problem(table, conjunction)
+    itself = _holds_with_itself(table, conjunction)
+    if _is_dear(problem) and not itself.any() and not has_matches(problem):
+        return found
     found[left] = count(problem)
-    found -= _holds_with_itself(table, conjunction)
+    found -= itself
     return found
+
+
+def _is_dear(problem: Problem) -> bool:
+    """Whether to look first if there is anything to count."""
+    return 2 <= len(problem.orders) <= _MOST_ORDERS and choose_method(problem) in (Method.HALVING, Method.PAIRS)
 
 
 def _problem(table: RankedTable, conjunction: Conjunction) -> tuple[Problem, npt.NDArray[np.int64]]:

@@ -62,7 +62,7 @@ def _count_two_orders(problem: Problem) -> Counts:
     first, second = problem.orders
     if first.size < second.size:
         first, second = second, first  # fewer bits to walk on the smaller scale
-    is_right, owner, rank, start = _arranged(problem, first, second)
+    is_right, owner, rank, start = arranged(problem, first, second)
     found = np.zeros(problem.num_left, dtype=np.int64)
     for bit in reversed(range(max(second.size - 1, 1).bit_length())):
         high = (rank >> bit) & 1 == 1
@@ -70,12 +70,12 @@ def _count_two_orders(problem: Problem) -> Counts:
         asking = ~is_right & ~high
         found[owner[asking]] += seen[:-1][asking] - seen[start[asking]]
         if bit:
-            order, start = _partition(high, start)
+            order, start = partition(high, start)
             is_right, owner, rank = is_right[order], owner[order], rank[order]
     return found
 
 
-def _arranged(problem: Problem, first: Axis, second: Axis) -> tuple[npt.NDArray[np.bool_], Codes, Codes, Codes]:
+def arranged(problem: Problem, first: Axis, second: Axis) -> tuple[npt.NDArray[np.bool_], Codes, Codes, Codes]:
     """Both sides in one list, by key and falling first rank; with where each row's key begins."""
     num_left, num_right = problem.num_left, problem.num_right
     key = np.concatenate([problem.key.left, problem.key.right])
@@ -97,7 +97,7 @@ def _before(flags: npt.NDArray[np.bool_]) -> Counts:
     return counts
 
 
-def _partition(high: npt.NDArray[np.bool_], start: Codes) -> tuple[Codes, Codes]:
+def partition(high: npt.NDArray[np.bool_], start: Codes) -> tuple[Codes, Codes]:
     """Each block split in two, low rows first, keeping the order inside; with the new blocks' beginnings."""
     zeros = _before(~high)
     position = np.arange(len(high))

@@ -11,6 +11,9 @@ from kamino.constraints.counting.dense import count_dense
 from kamino.constraints.counting.dominance import count_orders
 from kamino.constraints.counting.problem import Counts, Problem
 
+# A table of rank combinations has at most so many cells: 8 bytes each, twice.
+_MOST_CELLS = 1 << 25
+
 
 class Method(enum.Enum):
     """How one conjunction is counted."""
@@ -47,7 +50,7 @@ def _estimate(problem: Problem) -> _Cost:
     log = math.log2(rows + 2)
     once = rows * (4 + (0 if not problem.orders else 2 * log * (4 * log) ** (len(problem.orders) - 1)))
     return _Cost(
-        dense=rows * (2 + axes) + problem.cells * (1 + 2 * axes),
+        dense=rows * (2 + axes) + problem.cells * (1 + 2 * axes) if problem.cells <= _MOST_CELLS else math.inf,
         sorted=once * 2 ** len(problem.unequal),
         pairs=problem.num_left * problem.num_right * (1 + axes) * 0.5,
     )

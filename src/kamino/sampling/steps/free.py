@@ -45,14 +45,23 @@ def breaks_checks(task: Task, codes: IntArray, rows: IntArray | None = None) -> 
 
 
 def _best_of_few(task: Task, rows: IntArray) -> IntArray:
-    """Take the likeliest allowed code among a few: ends, neighbours of constants and of the row's other values."""
+    """Take the likeliest allowed code among a few."""
+    return likeliest(task, rows, few_codes(task, rows))
+
+
+def few_codes(task: Task, rows: IntArray) -> IntArray:
+    """Return a few codes worth a try: ends, neighbours of constants and of the row's other values; a line each."""
     name = task.step.attribute
     fixed, _ = tried_codes(task.judge, name, task.choices.residual)
     others = {n for c in task.choices.residual for n in c.attributes if n != name}
     near = [task.judge.near(name, other, task.columns[other][rows]) for other in sorted(others)]
-    tried = np.concatenate([np.broadcast_to(fixed, (len(rows), len(fixed))), *near], axis=1)
-    weight = task.choices.log_of(tried, rows[:, None])
-    weight = np.where(breaks_checks(task, tried, rows), -np.inf, weight)
+    return np.concatenate([np.broadcast_to(fixed, (len(rows), len(fixed))), *near], axis=1)
+
+
+def likeliest(task: Task, rows: IntArray, tried: IntArray) -> IntArray:
+    """Return the likeliest code of each line that breaks no check; `DEAD` where there is none, and is none."""
+    weight = task.choices.log_of(np.maximum(tried, 0), rows[:, None])
+    weight = np.where((tried == DEAD) | breaks_checks(task, tried, rows), -np.inf, weight)
     best = np.argmax(weight, axis=1)
     line = np.arange(len(rows))
     return np.where(np.isfinite(weight[line, best]), tried[line, best], DEAD)
