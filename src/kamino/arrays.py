@@ -1,4 +1,4 @@
-"""The array types that all stages share."""
+"""The array types that all stages share, and how rows are put in order."""
 
 from __future__ import annotations
 
@@ -9,3 +9,34 @@ from numpy.typing import NDArray
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
+
+# NumPy sorts 16-bit numbers by counting, several times as fast as wider ones.
+_DIGIT = 16
+_MOST_DIGITS = 3
+_FEW = 4096
+
+
+def stable_order(*columns: IntArray) -> IntArray:
+    """Return the rows in the order of the first column, ties by the next ones; equal rows stay as they stand.
+
+    Guarantees:
+        Equal to `np.lexsort` of the columns in reverse.  [test_stable_order_is_that_of_numpy]
+
+    >>> stable_order(np.array([2, 1, 2, 1]), np.array([0, 5, 0, 4])).tolist()
+    [3, 1, 0, 2]
+    """
+    spans = [int(column.max()) - int(column.min()) if len(column) else 0 for column in columns]
+    if len(columns[0]) < _FEW or max(spans) >> (_DIGIT * _MOST_DIGITS):
+        return np.lexsort(columns[::-1])
+    order: IntArray | None = None
+    for column, span in zip(reversed(columns), reversed(spans), strict=True):
+        # The difference of two 64-bit numbers that are this near fits, however large they are.
+        offset = column - column.min()
+        for shift in range(0, max(span.bit_length(), 1), _DIGIT):
+            digit = (offset >> shift).astype(np.uint16)
+            if order is None:
+                order = np.argsort(digit, kind="stable")
+            elif span:
+                order = order[np.argsort(digit[order], kind="stable")]
+    assert order is not None, "there is a column to sort by"
+    return order

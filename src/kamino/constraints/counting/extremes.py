@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kamino.arrays import stable_order
 from kamino.constraints.counting.brute import matching_pairs
 from kamino.constraints.counting.dominance import arranged, partition
 from kamino.constraints.counting.problem import Axis, Codes, Problem, joined_axis
@@ -80,12 +81,16 @@ def _with_one_order(problem: Problem, values: Codes, size: int) -> Codes:
     key, (order,) = problem.key.dense(), problem.orders
     width = order.size
     place = joined_axis(key, Axis(left=width - 1 - order.left, right=width - 1 - order.right, size=width))
-    arrangement = np.argsort(place.right, kind="stable")
+    arrangement = stable_order(place.right)
     sorted_key, sorted_place = key.right[arrangement], place.right[arrangement]
     running = np.maximum.accumulate(sorted_key * size + values[arrangement])
-    at = np.searchsorted(sorted_place, place.left, side="left") - 1
-    found = (at >= 0) & (sorted_key[at] == key.left)
-    return np.where(found, running[at] - key.left * size, NOBODY)
+    # Looking up sorted values is several times faster than the same values in the rows' order.
+    asking = arrangement if place.left is place.right else stable_order(place.left)
+    at = np.searchsorted(sorted_place, place.left[asking], side="left") - 1
+    best = np.full(problem.num_left, NOBODY, dtype=np.int64)
+    found = (at >= 0) & (sorted_key[at] == key.left[asking])
+    best[asking[found]] = (running[at] - key.left[asking] * size)[found]
+    return best
 
 
 def _with_two_orders(problem: Problem, values: Codes, size: int) -> Codes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kamino.arrays import stable_order
 from kamino.constraints.counting.problem import Counts, Problem
 from kamino.schema.coding.joint_codes import MOST_NUMBERS, flatten_codes
 
@@ -27,7 +28,7 @@ def count_one_order(problem: Problem) -> Counts:
     right = np.sort(flatten_codes([key.right, order.right], [key.size, width]))
     # Looking up sorted values is several times faster than the same values in the rows' order.
     wanted = flatten_codes([key.left, order.left], [key.size, width])
-    arrangement = np.argsort(wanted, kind="stable")
+    arrangement = stable_order(wanted)
     asked = wanted[arrangement]
     above = np.searchsorted(right, asked, side="right")
     ends = np.searchsorted(right, (asked // width) * width + order.size, side="right")

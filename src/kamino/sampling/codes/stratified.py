@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, stable_order
 
 # Tables of weights are turned into probabilities in pieces of about this many numbers.
 _PIECE = 1 << 23
@@ -22,15 +22,18 @@ def spread_points(groups: IntArray, rng: np.random.Generator) -> FloatArray:
     """
     num_rows = len(groups)
     shuffled = rng.permutation(num_rows)
-    order = shuffled[np.argsort(groups[shuffled], kind="stable")]
     sizes = np.bincount(groups, minlength=1) if num_rows else np.zeros(1, np.int64)
+    order = shuffled[stable_order(groups[shuffled])] if len(sizes) > 1 else shuffled
     begin = np.cumsum(sizes) - sizes
-    sorted_groups = groups[order]
-    place = np.arange(num_rows) - begin[sorted_groups]
-    points = np.empty(num_rows)
+    # In the order of groups: the first place of a group is at its shift, and each further one a step on.
     shift = rng.random(len(sizes))
-    points[order] = (place + shift[sorted_groups]) / np.maximum(sizes, 1)[sorted_groups]
-    return np.minimum(points, np.nextafter(1.0, 0.0))
+    ascending = np.arange(num_rows, dtype=np.float64)
+    ascending -= np.repeat(begin - shift, sizes)
+    ascending /= np.repeat(np.maximum(sizes, 1), sizes)
+    np.minimum(ascending, np.nextafter(1.0, 0.0), out=ascending)
+    points = np.empty(num_rows)
+    points[order] = ascending
+    return points
 
 
 def draw_places(
@@ -52,7 +55,7 @@ def draw_places(
     if len(log_weight) <= lines:
         result[:] = _draw_piece(context, log_weight, points)
         return result
-    order = np.argsort(context, kind="stable")
+    order = stable_order(context)
     for start in range(0, len(log_weight), lines):
         low, high = np.searchsorted(context, [start, start + lines], sorter=order)
         rows = order[low:high]

@@ -22,7 +22,7 @@ from functools import partial
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
@@ -118,7 +118,7 @@ def _choose(task: Task, rows: IntArray, groups: IntArray, fixed: IntArray, *, bl
     draw = _Evenly(task) if blind else partial(_draw_groups, task)
     width = max(1, len(task.choices.starts))
     lines = max(1, _PIECE // width)
-    order = np.argsort(groups, kind="stable")
+    order = stable_order(groups)
     for start in range(0, num_groups, lines):
         stop = min(start + lines, num_groups)
         low, high = np.searchsorted(groups, [start, stop], sorter=order)

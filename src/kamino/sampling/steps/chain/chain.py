@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kamino.arrays import IntArray
+from kamino.arrays import IntArray, stable_order
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import first_success, join_keys
 from kamino.sampling.partners import DEAD
@@ -81,7 +81,7 @@ def _middle_rows(rank: IntArray, group: IntArray, height: IntArray) -> IntArray:
 
     The middle of a height never lies below the middle of a lower one, and a value keeps about the rows it has.
     """
-    order = np.lexsort((rank, height, group))
+    order = stable_order(group, height, rank)
     change = (np.diff(group[order]) != 0) | (np.diff(height[order]) != 0)
     begin = np.concatenate([[0], np.flatnonzero(change) + 1])
     size = np.diff(np.append(begin, len(order)))
@@ -118,7 +118,7 @@ def _draw_bound(task: Task, order: Order, rows: IntArray, group: IntArray, heigh
 
 def _blocks(group: IntArray, height: IntArray, *, coarse: bool) -> tuple[IntArray, IntArray]:
     """Number the blocks along their chains; where a chain is very long and it may be, neighbours share a block."""
-    order = np.lexsort((height, group))
+    order = stable_order(group, height)
     g, h = group[order], height[order]
     new_chain = np.concatenate([[True], g[1:] != g[:-1]])
     new_block = new_chain | np.concatenate([[True], h[1:] != h[:-1]])
@@ -188,8 +188,8 @@ def _draw_between(
 def _in_order(codes: IntArray, group: IntArray, height: IntArray, key: IntArray, order: Order) -> IntArray:
     """Hand out each group's codes so that they follow `height`; rows of equal height keep their own order."""
     rank = -key if order.falling else key
-    rows = np.lexsort((rank, height, group))
-    values = np.lexsort((rank, group))
+    rows = stable_order(group, height, rank)
+    values = stable_order(group, rank)
     result = np.empty(len(codes), dtype=np.int64)
     result[rows] = codes[values]
     return result

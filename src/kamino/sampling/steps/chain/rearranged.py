@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.arrays import IntArray
-from kamino.schema.coding.joint_codes import number_combinations
+from kamino.arrays import IntArray, stable_order
+from kamino.sampling.codes.comparing import Mask
 
 
 def rearrange(rank: IntArray, group: IntArray, height: IntArray) -> IntArray:
@@ -22,17 +22,13 @@ def rearrange(rank: IntArray, group: IntArray, height: IntArray) -> IntArray:
         Values only change places within their group, and the order holds.  [test_rearranged_values_are_in_order]
         Values that are in order already stay.  [test_rearranging_keeps_what_is_in_order]
     """
-    by_height = np.lexsort((rank, height, group))
-    by_rank = np.lexsort((rank, group))
+    by_height, by_rank = stable_order(group, height, rank), stable_order(group, rank)
     block = _block_numbers(group[by_height], height[by_height])
-    own, wanted = _numbered(block, rank[by_height], rank[by_rank])
-    _, kept, taken = np.intersect1d(own, wanted, assume_unique=True, return_indices=True)
+    kept, taken = _in_both(block, rank[by_height], rank[by_rank])
     source = np.empty(len(rank), dtype=np.int64)
     source[by_height[kept]] = by_height[kept]
-    moved = np.setdiff1d(np.arange(len(rank)), kept, assume_unique=True)
-    left = np.setdiff1d(np.arange(len(rank)), taken, assume_unique=True)
     # Both lists run through the blocks in turn, with as many places as values in each.
-    source[by_height[moved]] = by_rank[left]
+    source[by_height[~kept]] = by_rank[~taken]
     return source
 
 
@@ -41,17 +37,37 @@ def _block_numbers(group: IntArray, height: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(changes)]).astype(np.int64)
 
 
-def _numbered(block: IntArray, own: IntArray, wanted: IntArray) -> tuple[IntArray, IntArray]:
-    """Number (block, rank, how many of these came before) in both lists, each sorted by block and rank."""
-    pairs, _ = number_combinations([np.concatenate([block, block]), np.concatenate([own, wanted])])
-    size = len(block)
-    numbers, _ = number_combinations([pairs, np.concatenate([_repeats(pairs[:size]), _repeats(pairs[size:])])])
-    return numbers[:size], numbers[size:]
+def _in_both(block: IntArray, own: IntArray, wanted: IntArray) -> tuple[Mask, Mask]:
+    """Tell which ranks each block has and also wants, as often as both; each list is sorted by block and rank."""
+    runs_own, runs_wanted = _runs(block, own), _runs(block, wanted)
+    # For each run of equal ranks in one list, how many the other has of it.
+    shared_own, shared_wanted = _shared(block, own, wanted, runs_own, runs_wanted)
+    return _first_of_runs(runs_own, shared_own), _first_of_runs(runs_wanted, shared_wanted)
 
 
-def _repeats(pair: IntArray) -> IntArray:
-    """How many equal entries stand before each one, in a sorted list."""
-    place = np.arange(len(pair))
-    begins = np.concatenate([[True], np.diff(pair) != 0])
-    repeats: IntArray = place - np.maximum.accumulate(np.where(begins, place, 0))
-    return repeats
+def _runs(block: IntArray, rank: IntArray) -> IntArray:
+    """Where runs of equal block and rank begin, and the end."""
+    change = (np.diff(block) != 0) | (np.diff(rank) != 0)
+    return np.concatenate([[0], np.flatnonzero(change) + 1, [len(rank)]])
+
+
+def _shared(
+    block: IntArray, own: IntArray, wanted: IntArray, runs_own: IntArray, runs_wanted: IntArray
+) -> tuple[IntArray, IntArray]:
+    """For the runs of each list, the smaller of both lists' lengths of the same run; 0 where one has none."""
+    begin = np.concatenate([runs_own[:-1], runs_wanted[:-1]])
+    rank = np.concatenate([own[runs_own[:-1]], wanted[runs_wanted[:-1]]])
+    length = np.concatenate([np.diff(runs_own), np.diff(runs_wanted)])
+    order = stable_order(block[begin], rank)
+    same = (np.diff(block[begin][order]) == 0) & (np.diff(rank[order]) == 0)
+    shared = np.zeros(len(order), dtype=np.int64)
+    first, second = order[:-1][same], order[1:][same]
+    shared[first] = shared[second] = np.minimum(length[first], length[second])
+    return shared[: len(runs_own) - 1], shared[len(runs_own) - 1 :]
+
+
+def _first_of_runs(runs: IntArray, number: IntArray) -> Mask:
+    """Mark the first so many places of each run."""
+    length = np.diff(runs)
+    place = np.arange(runs[-1]) - np.repeat(runs[:-1], length)
+    return np.asarray(place < np.repeat(number, length))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
@@ -118,7 +118,7 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
     """Draw the rows of each owner among its values, or null as often as the model has it."""
     choices = task.choices
     result = np.full(len(rows), DEAD, dtype=np.int64)
-    by_owner, by_value = np.argsort(owners, kind="stable"), np.argsort(owned.owner, kind="stable")
+    by_owner, by_value = stable_order(owners), stable_order(owned.owner)
     num_owners = int(owners.max()) + 1
     row_ends = np.searchsorted(owners, np.arange(num_owners + 1), sorter=by_owner)
     value_ends = np.searchsorted(owned.owner, np.arange(num_owners + 1), sorter=by_value)
