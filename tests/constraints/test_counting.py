@@ -106,6 +106,22 @@ def test_a_day_that_nanoseconds_cannot_hold() -> None:
                         assert (x < y, x == y) == (rank_x < rank_y, rank_x == rank_y)
 
 
+@pytest.mark.parametrize(
+    "text", ["a -> b", "not (t1.a < t2.a and t1.b > t2.b)", "not (t1.a = t2.b)", "check (a != 'x')"]
+)
+def test_texts_in_dictionaries_count_as_texts(text: str) -> None:
+    """In chunks whose dictionaries differ at first, with nulls."""
+    table = pa.table(
+        {
+            "a": pa.chunked_array([["x", "y", None], ["z", "x", "b"]]),
+            "b": pa.chunked_array([["q", "x", "p"], [None, "p", "z"]]),
+        }
+    )
+    encoded = pa.table({name: table.column(name).dictionary_encode() for name in ("a", "b")}).unify_dictionaries()
+    (constraint,) = Constraints.parse(text)
+    assert count_violations(encoded, constraint) == count_violations(table, constraint)
+
+
 def random_problem(rng: np.random.Generator, unequal: int, orders: int) -> Problem:
     left, right = rng.integers(0, 60, size=2)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kamino.errors import InputError
 from kamino.io import read_table, write_table
 from kamino.io.atomic import staged
-from kamino.io.write import ROWS_AT_ONCE, stage_table
+from kamino.io.write import ROWS_AT_ONCE, stage_parts, stage_table
 
 # Text that cannot be taken for another type: it starts with a letter no keyword or number starts with.
 WORDS = st.text(st.sampled_from('",\r\n ') | st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8).map(
@@ -172,6 +172,17 @@ def test_a_staged_table_reads_back(tmp_path: Path, suffix: str) -> None:
         assert stage_table(table, file).equals(table)
         assert not (tmp_path / f"t{suffix}").exists()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("names", [None, ["zip", "x"]])
+def test_staged_parts_read_back(tmp_path: Path, suffix: str, names: list[str] | None) -> None:
+    table = pa.table({"zip": ["01", "2", "01", None], "n": [1, None, 3, 4], "x": [0.1, 2.0, 3.0, 4.0]})
+    with staged(tmp_path / f"t{suffix}") as file:
+        read = stage_parts(iter([table.slice(0, 2), table.slice(2, 1), table.slice(3)]), file, names=names)
+        wanted = table.select(names or table.column_names)
+        assert read.column_names == wanted.column_names
+        assert read.to_pylist() == wanted.to_pylist()
 
 
 def test_as_text_ignores_the_cells(tmp_path: Path) -> None:

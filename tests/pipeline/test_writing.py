@@ -153,6 +153,39 @@ def test_violations_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(calls) == len(set(calls)) == len(certificate["constraints"]) > 1
 
 
+def test_violations_are_counted_once_under_a_condition(
+    fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count_calls(monkeypatch)
+    written = fitted.write(tmp_path / "o.parquet", 50, given={"city": "Rome"}, seed=3)
+    assert len(calls) == len(set(calls)) == len(written.certificate["constraints"]) > 1
+    assert set(read_table(written.path).column("city").to_pylist()) == {"Rome"}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_tables_are_written_in_parts(
+    fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """Keys run on from part to part, and the file is that of a table written as a whole."""
+    whole = fitted.write(tmp_path / f"a.{suffix}", 50, seed=3)
+    monkeypatch.setattr("kamino.pipeline.output.writing._ROWS_AT_ONCE", 7)
+    parts = fitted.write(tmp_path / f"b.{suffix}", 50, seed=3)
+    assert read_table(parts.path).equals(read_table(whole.path))
+    assert parts.violations == whole.violations
+
+
+def test_rows_that_do_not_meet_the_condition_are_mended(
+    fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec = fitted.fitted.codec
+    anything = private_table(200).drop_columns(["id"])
+    codes = {name: codec[name].encode(anything.column(name)) for name in codec.attributes}
+    monkeypatch.setattr("kamino.pipeline.output.writing.draw_columns", lambda *_, **__: codes)
+    written = fitted.write(tmp_path / "o.parquet", 200, given={"city": "Rome"})
+    assert set(read_table(written.path).column("city").to_pylist()) == {"Rome"}
+    assert sum(written.violations.values()) == 0
+
+
 def test_rows_that_break_a_constraint_are_mended(
     fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,8 @@ the file is to be `spreadsheet_safe`: then they get an apostrophe in front, by w
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,7 +45,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     check_table_path(target)
     plain = normalise_table(table, where=f"table for {target}")
     with atomic_file(target) as handle:
-        _write(plain, handle, kind=target.suffix.lower())
+        _write(iter([plain]), handle, kind=target.suffix.lower())
 
 
 def check_table_path(path: Path) -> None:
@@ -62,18 +64,34 @@ def stage_table(table: pa.Table, file: StagedFile, *, spreadsheet_safe: bool = F
         What is returned is what was written.  [test_a_staged_table_reads_back]
         With `spreadsheet_safe`, no cell of the file begins as a formula does.  [test_a_safe_file_has_no_formula]
     """
+    return stage_parts(iter([table]), file, spreadsheet_safe=spreadsheet_safe)
+
+
+def stage_parts(
+    parts: Iterator[pa.Table], file: StagedFile, *, names: Sequence[str] | None = None, spreadsheet_safe: bool = False
+) -> pa.Table:
+    """Write parts of a table, at least one, below each other; return the columns `names` as they read back, or all.
+
+    `spreadsheet_safe` as in `stage_table`. Texts of a Parquet file come back as dictionaries, which take little room. Only one part is held at a time.
+
+    Guarantees:
+        What is returned is what was written.  [test_staged_parts_read_back]
+    """
     import pyarrow.parquet as pq  # slow to import: only when a table is written
 
-    kind = file.path.suffix.lower()
-    plain = normalise_table(table, where=f"table for {file.path}")
-    if spreadsheet_safe:
-        plain = quote_formulas(plain)
+    kind, where = file.path.suffix.lower(), f"table for {file.path}"
+    plain = _plain_parts(parts, where)
     with file.open() as handle:
-        _write(plain, handle, kind=kind)
-    if kind == ".parquet":
+        schema = _write(map(quote_formulas, plain) if spreadsheet_safe else plain, handle, kind=kind)
+    if kind != ".parquet":
+        written = read_csv(file.temporary, types=schema)
+        written = unquote_formulas(written) if spreadsheet_safe else written
+        return written if names is None else written.select([name for name in written.column_names if name in names])
+    if names is None:
         return pq.read_table(file.temporary)
-    written = read_csv(file.temporary, types=plain.schema)
-    return unquote_formulas(written) if spreadsheet_safe else written
+    wanted = [name for name in schema.names if name in names]
+    texts = [name for name in wanted if pa.types.is_string(schema.field(name).type)]
+    return pq.read_table(file.temporary, columns=wanted, read_dictionary=texts).unify_dictionaries()
 
 
 def check_spreadsheet_safe(path: Path) -> None:
@@ -112,18 +130,28 @@ def _quote(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(formula, pc.binary_join_element_wise(pa.scalar("'"), column, pa.scalar("")), column)
 
 
-def _write(table: pa.Table, handle: BinaryIO, *, kind: str) -> None:
+def _plain_parts(parts: Iterator[pa.Table], where: str) -> Iterator[pa.Table]:
+    return (normalise_table(part, where=where) for part in parts)
+
+
+def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str) -> pa.Schema:
+    """Write the parts, and return what they have in common: names and types."""
+    first = next(parts)
     if kind == ".parquet":
         import pyarrow.parquet as pq  # slow to import: only when a table is written
 
-        pq.write_table(table, handle)
+        with pq.ParquetWriter(handle, first.schema) as writer:
+            for part in chain([first], parts):
+                writer.write_table(part)
     else:
-        _write_csv(table, handle)
+        handle.write(_row_bytes([_quoted(pa.array([name])) for name in first.column_names]))
+        for part in chain([first], parts):
+            _write_csv(part, handle)
+    return first.schema
 
 
 def _write_csv(table: pa.Table, handle: BinaryIO) -> None:
-    """Write the header and the rows; each slice of rows becomes one string array whose bytes are the text."""
-    handle.write(_row_bytes([_quoted(pa.array([name])) for name in table.column_names]))
+    """Write rows; each slice of rows becomes one string array whose bytes are the text."""
     for start in range(0, table.num_rows, ROWS_AT_ONCE):
         part = table.slice(start, ROWS_AT_ONCE).combine_chunks()
         cells = [_cells(column.combine_chunks()) for column in part.columns]

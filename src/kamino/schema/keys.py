@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 import pyarrow as pa
@@ -78,16 +79,27 @@ def make_keys(attribute: Key, num_keys: int, *, start: int = 1) -> pa.Array:
     ['C001', 'C002']
     """
     numbers = range(start, start + num_keys)
-    if attribute.capacity is not None and numbers.stop - 1 > attribute.capacity:
-        raise SchemaError(
-            f"found a key with {attribute.capacity} different values (pattern {attribute.pattern or attribute.dtype}), "
-            f"expected at least {numbers.stop - 1}: give it more digits"
-        )
+    _check_capacity(attribute, numbers.stop - 1)
     if pa.types.is_integer(attribute.arrow_type):
         return pa.array(numbers, attribute.arrow_type)
     if attribute.pattern in (None, UUID):
         return pa.array([_uuid(number) for number in numbers], attribute.arrow_type)
     return pa.array(_fill(attribute.pattern or "", numbers), attribute.arrow_type)
+
+
+def check_keys(attributes: Iterable[BaseAttribute], num_keys: int) -> None:
+    """Raise a `SchemaError` if a key among the attributes has fewer than `num_keys` values."""
+    for attribute in attributes:
+        if isinstance(attribute, Key):
+            _check_capacity(attribute, num_keys)
+
+
+def _check_capacity(attribute: Key, num_keys: int) -> None:
+    if attribute.capacity is not None and num_keys > attribute.capacity:
+        raise SchemaError(
+            f"found a key with {attribute.capacity} different values (pattern {attribute.pattern or attribute.dtype}), "
+            f"expected at least {num_keys}: give it more digits"
+        )
 
 
 def _uuid(number: int) -> str:

@@ -182,6 +182,8 @@ def _rank_together(columns: Sequence[Any]) -> tuple[tuple[Codes, ...], int]:
 
 def _on_one_type(columns: Sequence[Any]) -> Any:
     """The columns one after the other, as one Arrow array of ordered values."""
+    if len(columns) > 1:
+        columns = [_decoded(column) for column in columns]
     types = [column.type for column in columns]
     if all(each == types[0] for each in types):
         return pa.concat_arrays(columns)
@@ -197,6 +199,11 @@ def _on_one_type(columns: Sequence[Any]) -> Any:
     if columns[0].null_count == len(columns[0]):
         return pa.concat_arrays([pa.nulls(len(columns[0]), types[1]), columns[1]])
     return _exact_numbers(columns)
+
+
+def _decoded(column: Any) -> Any:
+    """The values of a dictionary; what is none stays as it is."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kamino.arrays import IntArray
 from kamino.errors import InputError
@@ -31,6 +32,12 @@ class Condition:
 
     def __bool__(self) -> bool:
         return bool(self.codes)
+
+    def is_met(self, columns: Mapping[str, NDArray[np.integer[Any]]]) -> bool:
+        """Whether every row has an allowed code."""
+        listed = (np.isin(columns[name], codes).all() for name, codes in self.codes.items() if name not in self.ranges)
+        between = (((columns[n] >= low) & (columns[n] <= high)).all() for n, (low, high) in self.ranges.items())
+        return all(listed) and all(between)
 
     def split(self, names: Collection[str]) -> tuple[Condition, Condition]:
         """The condition on all other attributes, and that on `names`."""

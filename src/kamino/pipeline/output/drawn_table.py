@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kamino.arrays import IntArray
@@ -27,7 +29,7 @@ class Ways:
     """How a table is drawn from a fitted model; by default as the fit was asked to.
 
     `progress` is told how many attributes are drawn; `on_sweep` how the rates of soft constraints move. Without `check`
-    violations are not counted while drawing: whoever draws counts them, and mends. A condition is always checked.
+    violations are not counted while drawing: whoever draws counts them, and mends, also for a condition.
     `spreadsheet_safe` is how a file is written: no cell that a spreadsheet would run as a formula.
     """
 
@@ -81,8 +83,7 @@ def draw_codes(
     Under a condition, soft constraints keep their weights but are not steered to the rates of the whole table.
     """
     asked, codec = fitted.settings, fitted.codec
-    listed = {name: codes for name, codes in condition.codes.items() if name not in condition.ranges}
-    checks = (*checks_of(codec, listed), *range_checks(codec, condition.ranges))
+    checks = _checks(codec, condition)
     plan = _plan(fitted, num_rows, checks)
     options = DrawOptions(
         sampling=asked.sampling if ways.mode is None else ways.mode,
@@ -93,8 +94,7 @@ def draw_codes(
         given=checks,
         progress=lambda step, place, total: ways.progress(Stage.SAMPLE, place, total),
         on_sweep=ways.on_sweep,
-        # Whoever counts afterwards counts constraints; only the draw itself knows of a condition.
-        check=ways.check or bool(condition),
+        check=ways.check,
     )
     if condition:
         return draw_given(plan, fitted.model, codec, num_rows, rng, options, condition.codes)
@@ -102,14 +102,26 @@ def draw_codes(
 
 
 def mend_columns(
-    fitted: Fitted, columns: Mapping[str, IntArray], num_rows: int, rng: np.random.Generator
+    fitted: Fitted,
+    columns: Mapping[str, npt.NDArray[np.integer[Any]]],
+    num_rows: int,
+    rng: np.random.Generator,
+    condition: Condition = Condition(),
 ) -> dict[str, IntArray]:
-    """Replace the rows of a drawn table that break hard constraints.
+    """Replace the rows of a drawn table that break hard constraints, or do not meet a condition.
 
     Raises:
         SamplingError: no table of so many rows that keeps them was found.
     """
-    return repair(Judge(fitted.codec), columns, _plan(fitted, num_rows).hard, num_rows, rng)
+    wide = {name: codes.astype(np.int64) for name, codes in columns.items()}
+    plan = _plan(fitted, num_rows, _checks(fitted.codec, condition))
+    return repair(Judge(fitted.codec), wide, plan.hard, num_rows, rng)
+
+
+def _checks(codec: Codec, condition: Condition) -> tuple[DenialConstraint, ...]:
+    """A condition as checks on single rows."""
+    listed = {name: codes for name, codes in condition.codes.items() if name not in condition.ranges}
+    return (*checks_of(codec, listed), *range_checks(codec, condition.ranges))
 
 
 def _plan(fitted: Fitted, num_rows: int, checks: Sequence[DenialConstraint] = ()) -> SamplingPlan:

@@ -5,31 +5,37 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.errors import SamplingError
 from kamino.io.atomic import StagedFile, place_together, staged, target_of, telling_what_failed
-from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_table
+from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_parts
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.certificate import certificate_of, count_promised
-from kamino.pipeline.output.conditions import Given
+from kamino.pipeline.output.conditions import Condition, Given, read_condition
 from kamino.pipeline.output.drawn_table import Ways, draw_columns, mend_columns
 from kamino.pipeline.stages import Stage
 from kamino.sampling import OnSweep
 from kamino.sampling.soft.sweeps import SweepLog
-from kamino.schema import CodedTable
+from kamino.schema import Codec, CodedTable
+from kamino.schema.keys import check_keys
 
 Counts = Mapping[DenialConstraint, int]
+# Codes of a column in the smallest type that holds them.
+AnyCodes: TypeAlias = npt.NDArray[np.integer[Any]]
+
+_ROWS_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +101,13 @@ def write_drawn(
     sweeps = SweepLog()
     ways.progress(Stage.SAMPLE)
     unchecked = replace(ways, on_sweep=_both(ways, sweeps), check=False)
-    columns = draw_columns(fitted, num_rows, rng, given=given, ways=unchecked)
+    columns = _compact(fitted, draw_columns(fitted, num_rows, rng, given=given, ways=unchecked))
     with ExitStack() as stack:
         table = stack.enter_context(staged(output))
         vouchers = [stack.enter_context(staged(each)) for each in certificates]
         stack.enter_context(telling_what_failed(output))
-        counts = _write_clean(fitted, columns, num_rows, table, rng, ways, mendable=not given)
+        condition, _ = read_condition(Codec(fitted.schema), given).split(fitted.differences)
+        counts = _write_clean(fitted, columns, num_rows, table, rng, ways, condition)
         digest = _sha256(table.temporary)
         certificate = certificate_of(
             fitted, rows=num_rows, violations=counts, sha256=digest, sweeps=sweeps, given=given
@@ -125,22 +132,24 @@ def write_drawn(
 
 def _write_clean(
     fitted: Fitted,
-    columns: Mapping[str, IntArray],
+    columns: Mapping[str, AnyCodes],
     num_rows: int,
     file: StagedFile,
     rng: np.random.Generator,
     ways: Ways,
-    *,
-    mendable: bool,
+    condition: Condition,
 ) -> Counts:
-    """Write the rows and count what they break as they read back; rows that break hard constraints are mended once."""
-    counts = _write_and_count(fitted, columns, num_rows, file, ways)
+    """Write the rows and count what they break as they read back; rows that break hard constraints are mended once,
+    and so are rows that do not meet the condition.
+    """
     mode = fitted.settings.sampling if ways.mode is None else ways.mode
+    if not condition.is_met(columns) and mode.keeps_hard_constraints:
+        columns = mend_columns(fitted, columns, num_rows, rng, condition)
+    counts = _write_and_count(fitted, columns, num_rows, file, ways)
     if not mode.keeps_hard_constraints or not _broken(counts):
         return counts
-    if mendable:
-        mended = mend_columns(fitted, columns, num_rows, rng)
-        counts = _write_and_count(fitted, mended, num_rows, file, ways)
+    mended = mend_columns(fitted, columns, num_rows, rng, condition)
+    counts = _write_and_count(fitted, mended, num_rows, file, ways)
     if _broken(counts):
         named = "; ".join(print_constraint(each) for each in _broken(counts))
         raise SamplingError(
@@ -151,13 +160,30 @@ def _write_clean(
 
 
 def _write_and_count(
-    fitted: Fitted, columns: Mapping[str, IntArray], num_rows: int, file: StagedFile, ways: Ways
+    fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, file: StagedFile, ways: Ways
 ) -> Counts:
     ways.progress(Stage.WRITE)
-    drawn = fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows))
-    written: pa.Table = stage_table(drawn, file, spreadsheet_safe=ways.spreadsheet_safe)
+    check_keys(fitted.schema.attributes.values(), num_rows)
+    counted = sorted({name for constraint in fitted.promised for name in constraint.attributes})
+    written: pa.Table = stage_parts(
+        _parts(fitted, columns, num_rows), file, names=counted, spreadsheet_safe=ways.spreadsheet_safe
+    )
     ways.progress(Stage.CHECK)
     return count_promised(fitted, written)
+
+
+def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int) -> Iterator[pa.Table]:
+    """The values of so many rows at a time: the whole table is never held as values."""
+    for start in range(0, max(num_rows, 1), _ROWS_AT_ONCE):
+        stop = min(start + _ROWS_AT_ONCE, num_rows)
+        part = {name: codes[start:stop].astype(np.int64) for name, codes in columns.items()}
+        yield fitted.codec.decode(CodedTable(columns=part, num_rows=stop - start), first_key=start + 1)
+
+
+def _compact(fitted: Fitted, columns: Mapping[str, IntArray]) -> dict[str, AnyCodes]:
+    """The same codes in the smallest type that holds them."""
+    sizes = fitted.codec.sizes
+    return {name: codes.astype(np.min_scalar_type(max(sizes[name] - 1, 0))) for name, codes in columns.items()}
 
 
 def _broken(counts: Counts) -> tuple[DenialConstraint, ...]:

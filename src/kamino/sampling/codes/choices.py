@@ -140,6 +140,11 @@ class Choices:
             log = np.log(self.share / self.weights.mass(self.starts, self.width))
         return np.asarray(log[run] + np.log(self.weights(codes)))
 
+    def spots(self, codes: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the bin of each code, and the logarithm of its probability there; all must be allowed."""
+        bins, run = self.bins_of(codes)
+        return bins, self.log_share(codes, run)
+
     def log_of(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
         """Return the log weight of codes for rows (elementwise, shapes broadcast); -inf where not allowed."""
         context = self.context if rows is None else self.context[rows]

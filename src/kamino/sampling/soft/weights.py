@@ -201,20 +201,28 @@ class _Search:
 def _match(
     searches: Mapping[DenialConstraint, _Search], sample: _Sample
 ) -> tuple[dict[DenialConstraint, float], dict[DenialConstraint, float]]:
-    """Move all weights at once until all rates are close; keep the best that was seen."""
-    best: tuple[float, dict[DenialConstraint, float], dict[DenialConstraint, float]] | None = None
+    """Move all weights until each rate was close once; keep the best that was seen of each, and its rate.
+
+    One sample is never close in all rates if there are many. A weight that was close once stays, so that the others
+    find theirs beside it.
+    """
+    best: dict[DenialConstraint, tuple[float, float]] = {}
+    delivered: dict[DenialConstraint, float] = {}
     for number in range(_ROUNDS):
-        weights = {c: search.weight for c, search in searches.items()}
-        rates = sample(weights)
-        miss = max(abs(search.miss(rates[c])) for c, search in searches.items())
-        if best is None or miss < best[0]:
-            best = (miss, weights, rates)
-        if best[0] <= (1.0 if number < _PATIENT else _ROUGH):
-            break
+        rates = sample({c: search.weight for c, search in searches.items()})
+        enough = 1.0 if number < _PATIENT else _ROUGH
+        delivered = rates | {c: delivered[c] for c in best}
         for c, search in searches.items():
-            search.learn(rates[c])
-    assert best is not None
-    return best[1], best[2]
+            miss = abs(search.miss(rates[c]))
+            if c not in best or miss < best[c][0]:
+                best[c], delivered[c] = (miss, search.weight), rates[c]
+            if best[c][0] <= enough:
+                search.weight = best[c][1]
+            else:
+                search.learn(rates[c])
+        if all(miss <= enough for miss, _ in best.values()):
+            break
+    return {c: weight for c, (_, weight) in best.items()}, delivered
 
 
 def _found(

@@ -21,7 +21,6 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
-from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners import DEAD, Block, Partners, is_hashed, make_partners, rates_of
 from kamino.sampling.steps.fenced import can_fence, draw_fenced
@@ -92,7 +91,7 @@ class _Drawing:
         self._prices = {c: price for c, price in (weighted | dict(task.penalties)).items() if price > 0}
         self.codes: IntArray = np.full(task.num_rows, DEAD, dtype=np.int64)
         self._listed = self._list_codes()
-        self._spots = None if self._listed is None else _spots(task.choices, self._listed)
+        self._spots = None if self._listed is None else task.choices.spots(self._listed)
         self._partners: list[tuple[Partners, float | None]] = [(self._make_partners(c), None) for c in self._hard]
         self._partners += [(self._make_partners(c), price) for c, price in self._prices.items()]
 
@@ -209,12 +208,6 @@ class _Drawing:
             return log
         top = log.max(axis=1, keepdims=True, initial=-np.inf)
         return np.asarray(np.exp(log - np.where(np.isfinite(top), top, 0.0)))
-
-
-def _spots(choices: Choices, codes: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each code, and the logarithm of its probability there."""
-    bins, run = choices.bins_of(codes)
-    return bins, choices.log_share(codes, run)
 
 
 def _exponential(log: FloatArray, clean: Mask | None) -> FloatArray:

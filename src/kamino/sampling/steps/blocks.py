@@ -19,11 +19,14 @@ import numpy as np
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison
-from kamino.sampling.codes.stratified import draw_one_each, normalised, spread_points
+from kamino.sampling.codes.grouping import join_keys
+from kamino.sampling.codes.stratified import draw_one_each, spread_points
 from kamino.sampling.partners import DEAD, Block, Partners, make_partners
+from kamino.sampling.partners.tabled import Tabled
 from kamino.sampling.partners.violation_rates import rate_among
 from kamino.sampling.steps.free import breaks_checks, draw_free
 from kamino.sampling.steps.task import Task
+from kamino.schema.coding.joint_codes import MOST_NUMBERS, number_values
 
 _BLOCKS = 64
 # Draws from the model are counted by kernels, which take time for all rows in each block: fewer blocks.
@@ -32,9 +35,11 @@ _LARGE_BLOCKS = 24
 _LISTED = 64
 LISTED_UNORDERED = 256
 _DRAWN = 12
-# A price moves by this power of how far its rate is off, and by no more than this factor, after each sweep.
-_GAIN = 0.25
-_MOST_STEP = 1.3
+# A price moves by this power of how far its rate is off, and by no more than this factor, after each sweep. Where a
+# rate hardly follows, the power doubles, up to the largest; where it went too far, the power is halved.
+_GAIN, _MOST_GAIN = 0.25, 8.0
+_MOST_STEP, _LARGE_STEP = 1.3, 2.0
+_HARDLY = 0.8
 _NEAR = 0.05
 _STEERED = 12
 
@@ -70,11 +75,16 @@ class _Drawing:
         self._choices = task.choices.by_code() if few else task.choices
         listed = np.sort(self._choices.starts) if few else None
         self._listed = listed
+        self._spots = None if listed is None else self._choices.spots(listed)
         self._partners: dict[DenialConstraint, Partners] = {
             c: make_partners(c, task.judge, task.step.attribute, task.columns, task.num_rows, listed)
             for c in self._price
         }
+        self._kind = self._kinds()
+        self._gain: dict[DenialConstraint, float] = {}
+        self._off: dict[DenialConstraint, float] = {}
         self._first = True
+        self._settled = 0
         self.codes: IntArray = np.full(task.num_rows, DEAD, dtype=np.int64)
         # What is found for rows without any candidate that passes the checks.
         self._fallback = draw_free(task) if task.choices.residual else self.codes.copy()
@@ -84,7 +94,10 @@ class _Drawing:
         return self._rates(self._price)
 
     def _rates(self, constraints: Iterable[DenialConstraint]) -> dict[DenialConstraint, float]:
-        return {c: rate_among(self._partners[c], self.codes, c.is_unary) for c in constraints}
+        return {c: self._rate(self._partners[c], is_unary=c.is_unary) for c in constraints}
+
+    def _rate(self, partners: Partners, *, is_unary: bool) -> float:
+        return partners.rate(self.codes) if isinstance(partners, Tabled) else rate_among(partners, self.codes, is_unary)
 
     def sweep(self) -> None:
         """Draw every row once, in random blocks."""
@@ -98,31 +111,93 @@ class _Drawing:
         """Move prices towards the rates asked for; False if all are near: which way a group of rows falls is chance."""
         targets = {c: rate for c, rate in self._task.targets.items() if c in self._price and rate > 0}
         rates = self._rates(targets)
-        off = {c: max(rates[c], 1e-12) / target for c, target in targets.items()}
-        for constraint, ratio in off.items():
-            self._price[constraint] *= min(max(ratio**_GAIN, 1 / _MOST_STEP), _MOST_STEP)
-        return any(abs(np.log(ratio)) > _NEAR for ratio in off.values())
+        off = {c: float(np.log(max(rates[c], 1e-12) / target)) for c, target in targets.items()}
+        for constraint, miss in off.items():
+            gain = self._gain[constraint] = self._next_gain(constraint, miss)
+            most = _MOST_STEP if gain <= _GAIN else _LARGE_STEP
+            self._price[constraint] *= min(max(np.exp(gain * miss), 1 / most), most)
+        self._off = off
+        return any(abs(miss) > _NEAR for miss in off.values())
+
+    def _next_gain(self, constraint: DenialConstraint, miss: float) -> float:
+        gain, last = self._gain.get(constraint, _GAIN), self._off.get(constraint)
+        if last is None or abs(miss) <= _NEAR:
+            return gain
+        if miss * last < 0:
+            return max(gain / 2, _GAIN)
+        return min(2 * gain, _MOST_GAIN) if abs(miss) > _HARDLY * abs(last) else gain
 
     def _draw(self, rows: IntArray) -> None:
+        old = self.codes[rows]
+        first, alike = self._alike(rows, old)
+        weight, candidates = self._weigh(rows[first], old[first])
+        if self._listed is not None:
+            place = self._spread(rows, weight, alike)
+            chosen = self._listed[np.maximum(place, 0)]
+        else:
+            place = draw_one_each(weight, self._task.rng)
+            chosen = candidates[np.arange(len(rows)), np.maximum(place, 0)]
+        kept = np.where(old >= 0, old, self._fallback[rows])
+        new = np.where(place < 0, kept, chosen)
+        self.codes[rows] = new
+        self._settled += int((new >= 0).sum()) - int((old >= 0).sum())
+        for partners in self._partners.values():
+            if isinstance(partners, Tabled):
+                partners.move(rows, old, new)
+
+    def _alike(self, rows: IntArray, old: IntArray) -> tuple[IntArray, IntArray]:
+        """Number the rows that weigh codes alike, and name one of each: equal contexts, and equal codes so far."""
+        if self._kind is None:
+            everyone = np.arange(len(rows), dtype=np.int64)
+            return everyone, everyone
+        kind, size = self._kind
+        alike, number = number_values(kind[rows] * (size + 1) + old + 1)
+        first = np.empty(number, dtype=np.int64)
+        first[alike] = np.arange(len(rows))
+        return first, alike
+
+    def _weigh(self, rows: IntArray, old: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return the logarithms of the weights of candidates, and these: a line for each row."""
         candidates, weight = self._candidates(rows)
-        seen = max(1, int((self.codes >= 0).sum())) if self._first else self._task.num_rows
-        outside, inside = self.codes.copy(), self.codes[rows]
-        outside[rows] = DEAD
-        block = Block(rows=rows, candidates=candidates, listed=False, outside=outside, inside=inside)
+        seen = max(1, self._settled) if self._first else self._task.num_rows
+        block = self._block(rows, candidates)
         for constraint, partners in self._partners.items():
-            scale = 1.0 if constraint.is_unary else self._task.num_rows / seen
-            weight = weight - self._price[constraint] * scale * partners.of_block(block)
-        place = self._spread(rows, weight) if self._listed is not None else draw_one_each(weight, self._task.rng)
-        chosen = candidates[np.arange(len(rows)), np.maximum(place, 0)]
-        kept = np.where(self.codes[rows] >= 0, self.codes[rows], self._fallback[rows])
-        self.codes[rows] = np.where(place < 0, kept, chosen)
+            scale = self._price[constraint] * (1.0 if constraint.is_unary else self._task.num_rows / seen)
+            if isinstance(partners, Tabled):
+                weight -= scale * partners.of_listed(rows, old)
+            else:
+                assert block is not None, "all partners but those in tables need it"
+                weight -= scale * partners.of_block(block)
+        return weight, candidates
+
+    def _kinds(self) -> tuple[IntArray, int] | None:
+        """Number the rows by their contexts, in the model and for each constraint, where nothing else tells them apart.
+
+        With the number of codes. None where partners are counted row by row, or checks differ from row to row.
+        """
+        tabled = [partners.contexts for partners in self._partners.values() if isinstance(partners, Tabled)]
+        if self._listed is None or len(tabled) < len(self._partners) or self._task.choices.residual:
+            return None
+        size = self._task.judge.codec[self._task.step.attribute].size
+        kinds, number = number_values(join_keys([self._choices.context, *tabled]))
+        return (kinds, size) if number * (size + 1) <= MOST_NUMBERS else None
+
+    def _block(self, rows: IntArray, candidates: IntArray) -> Block | None:
+        """What partners that count anew for each block are told; None if there are none."""
+        if all(isinstance(partners, Tabled) for partners in self._partners.values()):
+            return None
+        outside = self.codes.copy()
+        outside[rows] = DEAD
+        return Block(rows=rows, candidates=candidates, listed=False, outside=outside, inside=self.codes[rows])
 
     def _candidates(self, rows: IntArray) -> tuple[IntArray, FloatArray]:
         """Codes to weigh, a line for each row, and the logarithm of what the model gives them."""
         task = self._task
         if self._listed is not None:
             candidates = np.broadcast_to(self._listed, (len(rows), len(self._listed)))
-            weight = self._choices.log_of(candidates, rows[:, None])
+            assert self._spots is not None
+            bins, density = self._spots
+            weight = self._choices.log_weight[self._choices.context[rows]][:, bins] + density
         else:
             drawn = [self._choices.draw(task.rng, rows, independent=True) for _ in range(_DRAWN)]
             candidates = np.stack([*drawn, self.codes[rows]], axis=1)
@@ -131,11 +206,18 @@ class _Drawing:
             weight = np.where(breaks_checks(task, candidates, rows), -np.inf, weight)
         return candidates, weight
 
-    def _spread(self, rows: IntArray, weight: FloatArray) -> IntArray:
-        """Draw a place for each row; rows of one context share out the places evenly, as free draws do."""
+    def _spread(self, rows: IntArray, weight: FloatArray, alike: IntArray) -> IntArray:
+        """Draw a place for each row from the line that `alike` names; rows of one context share out the places evenly,
+        as free draws do.
+        """
         top = weight.max(axis=1, initial=-np.inf)
-        cumulative = np.cumsum(normalised(weight), axis=1)
-        _, groups = np.unique(self._choices.context[rows], return_inverse=True)
-        points = spread_points(groups.astype(np.int64), self._task.rng) * cumulative[:, -1]
-        place = np.minimum((cumulative <= points[:, None]).sum(axis=1), weight.shape[1] - 1)
-        return np.where(np.isfinite(top), place, -1)
+        weight -= np.where(np.isfinite(top), top, 0.0)[:, None]
+        cumulative = np.cumsum(np.exp(weight, out=weight), axis=1, out=weight)
+        cumulative /= np.maximum(cumulative[:, -1:], 1e-300)
+        groups, _ = number_values(self._choices.context[rows])
+        points = spread_points(groups, self._task.rng)
+        # One ascending array for all lines: line k holds the stretch from 2k to 2k + 1.
+        cumulative += 2.0 * np.arange(len(weight))[:, None]
+        size = weight.shape[1]
+        place = np.searchsorted(cumulative.ravel(), 2.0 * alike + points, side="right") - alike * size
+        return np.where(np.isfinite(top)[alike], np.minimum(place, size - 1), -1)
