@@ -91,7 +91,8 @@ def stage_parts(
         return pq.read_table(file.temporary)
     wanted = [name for name in schema.names if name in names]
     texts = [name for name in wanted if pa.types.is_string(schema.field(name).type)]
-    return pq.read_table(file.temporary, columns=wanted, read_dictionary=texts).unify_dictionaries()
+    read = pq.read_table(file.temporary, columns=wanted, read_dictionary=texts)
+    return read.unify_dictionaries().combine_chunks()
 
 
 def check_spreadsheet_safe(path: Path) -> None:

@@ -34,7 +34,7 @@ class RankedTable:
     def __init__(self, table: pa.Table) -> None:
         self._table = table
         self._columns: dict[str, Any] = {}
-        self._ranks: dict[tuple[str, ...], tuple[tuple[Codes, ...], int]] = {}
+        self._ranks: dict[tuple[str, ...], tuple[tuple[npt.NDArray[np.signedinteger[Any]], ...], int]] = {}
         self._sorted: dict[str, pa.Array] = {}
 
     def __repr__(self) -> str:
@@ -59,9 +59,13 @@ class RankedTable:
         names = (name,) if other in (None, name) else (name, str(other))
         if names not in self._ranks:
             columns = [self._column(each) for each in names]
-            self._ranks[names] = _rank_together(columns)
-        codes, size = self._ranks[names]
-        return codes[0], codes[-1], size
+            ranks, size = _rank_together(columns)
+            # Ranks are kept in half the room where they fit, and handed out as what numbers are computed in.
+            narrow = np.int32 if size <= np.iinfo(np.int32).max else np.int64
+            self._ranks[names] = tuple(codes.astype(narrow, copy=False) for codes in ranks), size
+        kept, size = self._ranks[names]
+        first = kept[0].astype(np.int64)
+        return first, first if len(kept) == 1 else kept[1].astype(np.int64), size
 
     def compare_constant(self, name: str, op: Operator, constant: Constant) -> Mask:
         """Which rows compare so with a constant; null rows never do."""
@@ -79,7 +83,8 @@ class RankedTable:
     def _column(self, name: str) -> Any:
         if name not in self._columns:
             column = self._table.column(name)
-            self._columns[name] = pa.concat_arrays([pa.nulls(0, column.type), *column.chunks])
+            chunks = column.chunks or [pa.nulls(0, column.type)]
+            self._columns[name] = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
         return self._columns[name]
 
     def _sorted_values(self, name: str) -> Any:

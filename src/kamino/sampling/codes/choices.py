@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Domains up to this size get one bin for each code where the allowed values differ from row to row.
 DENSE = 4096
 _DENSE_CELLS = 50_000_000
+# Many rows are drawn so many at a time: what is computed on the way stays small.
+_ROWS_AT_ONCE = 1 << 17
 # An allowed value never has less than exp(-FLOOR) times the weight of the likeliest: zeros of a model are estimates.
 FLOOR = 40.0
 
@@ -89,7 +91,12 @@ class Choices:
 
     def codes_at(self, run: IntArray, points: FloatArray, rng: np.random.Generator) -> IntArray:
         """Return the code at each point of [0, 1) of its run: uniform points give codes as likely as they should be."""
-        return codes_inside(self.weights, self.starts[run], self.width[run], points, rng)
+        codes = np.empty(len(run), dtype=np.int64)
+        for begin in range(0, len(run), _ROWS_AT_ONCE):
+            rows = slice(begin, begin + _ROWS_AT_ONCE)
+            mine = run[rows]
+            codes[rows] = codes_inside(self.weights, self.starts[mine], self.width[mine], points[rows], rng)
+        return codes
 
     def null_chance(self) -> FloatArray:
         """Return how likely null is for each row."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.comparing import Mask
-from kamino.schema.coding.joint_codes import flatten_codes, number_combinations, number_values
+from kamino.schema.coding.joint_codes import number_combinations, number_values
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -55,11 +55,10 @@ def count_matrix(groups: IntArray, context: IntArray, num_groups: int, num_conte
     """Return how many rows of each group have each context."""
     from scipy import sparse  # slow to import: only when groups are counted
 
-    pairs = flatten_codes([groups, context], [num_groups, num_contexts])
-    found, counts = np.unique(pairs, return_counts=True)
-    return sparse.csr_matrix(
-        (counts.astype(np.float64), (found // num_contexts, found % num_contexts)), shape=(num_groups, num_contexts)
-    )
+    ones = np.ones(len(groups))
+    counts = sparse.coo_matrix((ones, (groups, context)), shape=(num_groups, num_contexts)).tocsr()
+    counts.sum_duplicates()
+    return counts
 
 
 def first_success(groups: IntArray, chance: FloatArray, rng: np.random.Generator) -> Mask:

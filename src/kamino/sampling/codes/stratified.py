@@ -12,6 +12,7 @@ from kamino.arrays import FloatArray, IntArray, stable_order
 
 # Tables of weights are turned into probabilities in pieces of about this many numbers.
 _PIECE = 1 << 23
+_ROWS_AT_ONCE = 1 << 17
 
 
 def spread_points(groups: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -68,19 +69,24 @@ def _draw_piece(context: IntArray, log_weight: FloatArray, points: FloatArray) -
     probability = normalised(log_weight)
     cumulative = np.cumsum(probability, axis=1)
     width = log_weight.shape[1]
-    # One ascending array for all contexts: context c holds the stretch from 2c to 2c + 1.
-    edges = (cumulative + 2.0 * np.arange(len(log_weight))[:, None]).ravel()
-    total = cumulative[:, -1]
-    found = np.searchsorted(edges, 2.0 * context + points * total[context], side="right") - context * width
+    total = cumulative[:, -1].copy()
     last = width - 1 - np.argmax(probability[:, ::-1] > 0, axis=1)
     first = np.argmax(probability > 0, axis=1)
-    found = np.clip(found, first[context], last[context])
-    # Rounding may land on a value without weight; the next one with weight is as near.
-    bad = np.flatnonzero((probability[context, found] <= 0) & (total[context] > 0))
-    for row in bad:
-        line = probability[context[row]]
-        found[row] = int(np.flatnonzero(line[found[row] :] > 0)[0] + found[row])
-    return np.where(total[context] > 0, found, -1)
+    # One ascending array for all contexts: context c holds the stretch from 2c to 2c + 1.
+    cumulative += 2.0 * np.arange(len(log_weight))[:, None]
+    edges = cumulative.ravel()
+    result = np.empty(len(context), dtype=np.int64)
+    for begin in range(0, len(context), _ROWS_AT_ONCE):
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        mine = context[rows]
+        found = np.searchsorted(edges, 2.0 * mine + points[rows] * total[mine], side="right") - mine * width
+        found = np.clip(found, first[mine], last[mine])
+        # Rounding may land on a value without weight; the next one with weight is as near.
+        for row in np.flatnonzero((probability[mine, found] <= 0) & (total[mine] > 0)):
+            line = probability[mine[row]]
+            found[row] = int(np.flatnonzero(line[found[row] :] > 0)[0] + found[row])
+        result[rows] = np.where(total[mine] > 0, found, -1)
+    return result
 
 
 def normalised(log_weight: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ from kamino.sampling.codes.grouping import count_matrix, join_groups
 from kamino.sampling.codes.stratified import draw_one_each, draw_places, normalised
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.task import Task
-from kamino.schema.coding.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import number_values
 
 _PIECE = 1 << 23
 # Draws for a group of which one is taken, where the model cannot tell groups apart.
@@ -59,7 +59,7 @@ def draw_lookup(task: Task) -> IntArray:
     codes[single] = values.choices.draw(task.rng, single, independent=not blind)
     rest = np.flatnonzero(~nulls & (~alone | (fixed >= 0)))
     if len(rest):
-        _, mine = np.unique(groups[rest], return_inverse=True)
+        mine, _ = number_values(groups[rest])
         codes[rest] = _choose(values, rest, mine, fixed[rest], blind=blind)[mine]
     return task.with_nulls(codes, nulls)
 
@@ -85,9 +85,8 @@ def _is_blind(task: Task, rows: IntArray, groups: IntArray) -> bool:
         return False
     if not any(left <= task.parents for left in _lefts(task)):
         return True
-    context, size = task.choices.context[rows], int(groups.max()) + 1
-    contexts = int(context.max()) + 1
-    groups_of = np.bincount(np.unique(flatten_codes([context, groups], [contexts, size])) // size)
+    context = task.choices.context[rows]
+    groups_of = count_matrix(context, groups, int(context.max()) + 1, int(groups.max()) + 1).getnnz(axis=1)
     return bool(np.mean(groups_of[context] > 1) > _MOST_SHARED)
 
 
@@ -169,14 +168,16 @@ class _Evenly:
 
 def _expected_runs(choices: Choices, rows: IntArray) -> FloatArray:
     """Return how many of the rows the model expects in each run."""
-    used, counts = np.unique(choices.context[rows], return_counts=True)
-    by_bin = counts @ normalised(choices.log_weight[used])
+    counts = np.bincount(choices.context[rows])
+    used = np.flatnonzero(counts)
+    by_bin = counts[used] @ normalised(choices.log_weight[used])
     return np.asarray(by_bin[choices.label] * choices.share)
 
 
 def _blind_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
     """Return log weights of the runs where what a group's rows agree on counts once."""
-    used, context = np.unique(choices.context[rows], return_inverse=True)
+    context, _ = number_values(choices.context[rows])
+    used = np.flatnonzero(np.bincount(choices.context[rows]))
     chance = normalised(choices.log_weight[used])
     counts = count_matrix(groups, context, num_groups, len(used))
     size = np.asarray(counts.sum(axis=1))

@@ -18,6 +18,7 @@ from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.ownership.owners import Owner, assign_owners
 from kamino.sampling.steps.ownership.taking import take_as_drawn
 from kamino.sampling.steps.task import Task
+from kamino.schema.coding.joint_codes import number_values
 
 # Up to this many pairs of an owner and a value, owners are chosen from expected counts; beyond, values are taken as
 # they are drawn.
@@ -51,7 +52,7 @@ def draw_ownership(task: Task) -> IntArray:
     num_values = int(task.choices.width.sum())
     if len(rights) > 1:
         rows = rows[~_strays(task.keys(rights)[rows], len(rows) / max(1, num_values))]
-    owners = np.unique(task.keys(rights)[rows], return_inverse=True)[1].astype(np.int64)
+    owners, _ = number_values(task.keys(rights)[rows])
     if rest or num_values > _MAX_VALUES or num_values * (int(owners.max()) + 1) > _MAX_PAIRS:
         codes[rows] = take_as_drawn(task, rows, task.keys(rest)[rows], owners)
     else:
@@ -66,7 +67,7 @@ def _strays(owners: IntArray, rows_per_value: float) -> Mask:
     handful of rows, and the values left would be held by too many. Such rows are left without a value, and become
     copies of others; where they are many, the combinations are no mistake.
     """
-    _, number = np.unique(owners, return_inverse=True)
+    number, _ = number_values(owners)
     small: Mask = (np.bincount(number) < _STRAY * rows_per_value)[number]
     return small if small.mean() <= _MOST_STRAYS else np.zeros(len(owners), dtype=np.bool_)
 
