@@ -72,7 +72,8 @@ def stage_parts(
 ) -> pa.Table:
     """Write parts of a table, at least one, below each other; return the columns `names` as they read back, or all.
 
-    `spreadsheet_safe` as in `stage_table`. Texts of a Parquet file come back as dictionaries, which take little room. Only one part is held at a time.
+    `spreadsheet_safe` as in `stage_table`. Texts of a Parquet file come back as dictionaries, which take little room.
+    Only one part is held at a time.
 
     Guarantees:
         What is returned is what was written.  [test_staged_parts_read_back]
