@@ -12,12 +12,19 @@ from kamino.io.frame_types import kinds
 from kamino.schema import Schema
 
 _SPAN = re.compile(r"Duration\(time_unit='(ms|us|ns)'\)")
-_ENUM = "Enum"
+_ENUM, _CATEGORICAL, _LEXICAL = "Enum", "Categorical", "Categorical lexical"
 
 
 def types_of(columns: Mapping[str, Any]) -> dict[str, str]:
     """The type of each column as text; of an Enum without its categories, which the schema has."""
-    return {name: _ENUM if str(kind).startswith(f"{_ENUM}(") else str(kind) for name, kind in columns.items()}
+    return {name: _text(str(kind)) for name, kind in columns.items()}
+
+
+def _text(kind: str) -> str:
+    # Older versions write how a Categorical is ordered, newer ones do not know it.
+    if kind.startswith(f"{_CATEGORICAL}("):
+        return _LEXICAL if "lexical" in kind else _CATEGORICAL
+    return _ENUM if kind.startswith(f"{_ENUM}(") else kind
 
 
 def domains_of(columns: Mapping[str, Any]) -> dict[str, tuple[str, ...] | tuple[int, ...]]:
@@ -54,7 +61,9 @@ def _type(polars: Any, text: str, categories: tuple[str | int, ...] | None) -> A
         return polars.Enum(list(categories or ())) if texts else None
     if found := _SPAN.fullmatch(text):
         return polars.Duration(found[1])
-    if text == "Categorical":
-        return polars.Categorical if categories is None or all(isinstance(v, str) for v in categories) else None
+    if text in (_CATEGORICAL, _LEXICAL):
+        texts = categories is None or all(isinstance(value, str) for value in categories)
+        made = polars.Categorical if text == _CATEGORICAL else polars.Categorical("lexical")
+        return made if texts else None
     kind = getattr(polars, text, None) if text.isidentifier() else None
     return kind if isinstance(kind, type) and issubclass(kind, polars.DataType) else None
