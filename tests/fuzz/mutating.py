@@ -124,7 +124,7 @@ def mutated_json(documents: Sequence[Any], rng: random.Random) -> Any:
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         owner, name = _place(document, rng)
         if owner is None:
-            return rng.choice(VALUES)
+            return copy.deepcopy(rng.choice(VALUES))
         _change_value(owner, name, documents, rng)
     return document
 
@@ -155,7 +155,8 @@ def _change_value(owner: Any, name: Any, documents: Sequence[Any], rng: random.R
         owner[rng.choice(("", "x", "type", "é"))] = copy.deepcopy(value)
     else:
         other, place = _place(rng.choice(documents), rng)
-        owner[name] = copy.deepcopy(other[place]) if rng.random() < 0.3 and other is not None else rng.choice(VALUES)
+        moved = rng.random() < 0.3 and other is not None
+        owner[name] = copy.deepcopy(other[place] if moved else rng.choice(VALUES))
 
 
 def json_bytes(document: Any) -> bytes:

@@ -7,7 +7,6 @@ until that is done.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -53,7 +52,7 @@ def entry_of(certificate: Certificate) -> dict[str, Any]:
     if document["mark"] != "for release":
         raise InputError(f"{certificate.source}: found a table marked {document['mark']!r}; expected one for release")
     return {
-        "url_slug": f"{FILL_IN}-{_slug(str(document['rows']))}-rows",
+        "url_slug": FILL_IN,
         "deployment": {
             "basic": _basic(document),
             "dp_variant": {
@@ -66,7 +65,7 @@ def entry_of(certificate: Certificate) -> dict[str, Any]:
                 "model_name": "Central",
                 "release_type": "One release",
                 "release_type_details": f"{FILL_IN}: plans for further releases from the same data, if any.",
-                "data_source_type": "Static",
+                "data_source_type": f"{FILL_IN}: Static or Dynamic",
                 "access_type": "Non-interactive",
             },
             "implementation": _implementation(certificate),
@@ -140,7 +139,3 @@ def _implementation(certificate: Certificate) -> dict[str, Any]:
             f"SHA-256 of the table: {document['sha256']}. Its certificate can be checked with `kamino verify`."
         ),
     }
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
