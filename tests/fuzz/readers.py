@@ -309,11 +309,11 @@ def _packed(texts: dict[str, bytes], arrays: dict[str, np.ndarray]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in texts.items():
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content)
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(f"arrays/{name}.npy", buffer.getvalue())
+            archive.writestr(zipfile.ZipInfo(f"arrays/{name}.npy"), buffer.getvalue())
     return packed.getvalue()
 
 
