@@ -100,7 +100,7 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--count", type=int, default=10_000)
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--reader")
+    options.add_argument("--reader", choices=[make.__name__.replace("_", "-") for make in READERS])
     options.add_argument("--from", type=int, default=0, dest="first")
     chosen = options.parse_args()
     warnings.simplefilter("ignore")

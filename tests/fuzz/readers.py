@@ -195,7 +195,7 @@ def schemas(folder: Path) -> Reader:
     return Reader(name="schemas", share=0.2, make=lambda rng: mutated(SCHEMAS, SCHEMA_WORDS, rng), read=read)
 
 
-def tables(folder: Path) -> Reader:
+def csv(folder: Path) -> Reader:
     """CSV files, read as a private table is, or with types found."""
 
     def read(data: bytes, scratch: Path) -> object:
@@ -261,7 +261,7 @@ def certificates(folder: Path) -> Reader:
     return Reader(name="certificates", share=0.08, make=make, read=read, one_line=True)
 
 
-READERS: Sequence[Callable[[Path], Reader]] = (rules, rule_files, ddl, schemas, tables, models, certificates)
+READERS: Sequence[Callable[[Path], Reader]] = (rules, rule_files, ddl, schemas, csv, models, certificates)
 
 
 def _fitted(folder: Path) -> Synthesizer:
