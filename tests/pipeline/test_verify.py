@@ -261,7 +261,15 @@ def test_what_was_changed_does_not_hold(
     assert "The certificate does not hold" in capsys.readouterr().out
 
 
-NOT_BY_HASH = ("event", "event, by little", "noise of all events", "number of events", "constraint", "event left out")
+NOT_BY_HASH = (
+    "strength",
+    "event",
+    "event, by little",
+    "noise of all events",
+    "number of events",
+    "constraint",
+    "event left out",
+)
 
 
 @pytest.mark.parametrize("name", NOT_BY_HASH)
