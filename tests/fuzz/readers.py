@@ -146,7 +146,7 @@ def rules(folder: Path) -> Reader:
         assert Constraints.parse(str(found), types=RULE_TYPES) == found, "printed and read again it is another"
         return found
 
-    return Reader(name="rules", share=0.38, make=lambda rng: mutated(RULES, RULE_WORDS, rng), read=read)
+    return Reader(name="rules", share=0.45, make=lambda rng: mutated(RULES, RULE_WORDS, rng), read=read)
 
 
 def rule_files(folder: Path) -> Reader:
@@ -234,7 +234,7 @@ def models(folder: Path) -> Reader:
         scratch.write_bytes(data)
         return Fitted.from_bundle(read_bundle(scratch))
 
-    return Reader(name="models", share=0.07, make=make, read=read, one_line=True)
+    return Reader(name="models", share=0.04, make=make, read=read, one_line=True)
 
 
 def certificates(folder: Path) -> Reader:
@@ -258,7 +258,7 @@ def certificates(folder: Path) -> Reader:
         scratch.write_bytes(data)
         return verify(table, scratch)
 
-    return Reader(name="certificates", share=0.08, make=make, read=read, one_line=True)
+    return Reader(name="certificates", share=0.04, make=make, read=read, one_line=True)
 
 
 READERS: Sequence[Callable[[Path], Reader]] = (rules, rule_files, ddl, schemas, csv, models, certificates)
