@@ -26,6 +26,11 @@ from kamino.pipeline import Synthesizer
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.writing import certificate_path
 from kamino.pipeline.verifying.verification import verify
+from kamino.privacy import Budget, DeltaEvent, GaussianEvent, Neighbours
+from kamino.privacy.durable.hash_chain import START, digest
+from kamino.privacy.durable.ledger_lines import PlannedRun, Policy, charge_body, close_body, header_body
+from kamino.privacy.durable.store import DurableLedger
+from kamino.privacy.ledger import Entry
 from kamino.schema import Categorical, Integer, Key, Schema
 
 Make = Callable[[random.Random], bytes]
@@ -146,7 +151,7 @@ def rules(folder: Path) -> Reader:
         assert Constraints.parse(str(found), types=RULE_TYPES) == found, "printed and read again it is another"
         return found
 
-    return Reader(name="rules", share=0.45, make=lambda rng: mutated(RULES, RULE_WORDS, rng), read=read)
+    return Reader(name="rules", share=0.4, make=lambda rng: mutated(RULES, RULE_WORDS, rng), read=read)
 
 
 def rule_files(folder: Path) -> Reader:
@@ -261,7 +266,49 @@ def certificates(folder: Path) -> Reader:
     return Reader(name="certificates", share=0.04, make=make, read=read, one_line=True)
 
 
-READERS: Sequence[Callable[[Path], Reader]] = (rules, rule_files, ddl, schemas, csv, models, certificates)
+def ledgers(folder: Path) -> Reader:
+    """Durable ledgers: bytes of the file, or values of its lines with all hashes made anew."""
+    event = GaussianEvent(noise_multiplier=20.0)
+    entry = Entry(kind="counts", what="ages", attributes=("age",), events=((event, 2), (DeltaEvent(delta=1e-9), 1)))
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    names = dict.fromkeys(("run", "dataset", "command", "plan", "started", "version"), "one")
+    planned = PlannedRun(
+        **names, budget=budget, unit=None, max_rows=1, gaussian=0.05, finding_delta=1e-8, sampled=False, mark=""
+    )
+    bodies = [
+        header_body("0" * 16, "1"),
+        Policy(dataset="one", budget=budget).to_body(),
+        planned.to_body(),
+        charge_body("one", 1, entry),
+        charge_body("one", 2, entry),
+        close_body("one", "done"),
+    ]
+
+    def chained(found: Sequence[object]) -> bytes:
+        head, lines = START, []
+        for body in found:
+            text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+            head = digest(head, text)
+            lines.append(f"{head} {text}\n")
+        return "".join(lines).encode("ascii")
+
+    whole = chained(bodies)
+
+    def make(rng: random.Random) -> bytes:
+        if rng.random() < 0.4:
+            return mutated([whole], (b'"', b"}", b"{", b"0" * 64, b" "), rng)
+        found = mutated_json([bodies], rng)
+        return chained(found if isinstance(found, list) else [found])
+
+    def read(data: bytes, scratch: Path) -> object:
+        scratch.write_bytes(data)
+        with DurableLedger.read(scratch) as found:
+            return found.total("one", Neighbours.REPLACE)
+
+    return Reader(name="ledgers", share=0.05, make=make, read=read, one_line=True)
+
+
+READERS: Sequence[Callable[[Path], Reader]] = (rules, rule_files, ddl, schemas, csv, models, certificates, ledgers)
 
 
 def _fitted(folder: Path) -> Synthesizer:
