@@ -84,7 +84,7 @@ def test_explain_shows_class_method_and_findings(folder: Path) -> None:
         (("check", "none.csv", "-c", "rules.dc"), "kamino: none.csv"),
         (("check", "people.csv", "-c", "none.dc"), "kamino: none.dc: there is no such constraint file; check the path"),
         (("check", "people.csv", "-c", "bad.dc"), "kamino: bad.dc:1:1: attribute 'zpi' is not in the schema."),
-        (("check", "people.csv"), "kamino: Missing option '-c' / '--constraints'."),
+        (("check", "people.csv"), "kamino: found nothing to check the table against; expected -c rules.dc"),
         (("check", "people.csv", "-c", "rules.dc", "--show", "-1"), "--show"),
         (("chekc",), "No such command 'chekc'"),
     ],

@@ -66,7 +66,7 @@ def test_a_table_as_the_model_says_is_at_no_distance(model: MarginalModel) -> No
     assert report["correlations"]["synthetic"][0][1] == pytest.approx(1)
     assert report["constraints"][0]["true"] is None
     assert report["constraints"][0]["synthetic"]["violations"] == 0
-    assert report["verdict"]["level"] == "good"
+    assert report["verdict"]["statement"] == "faithful to what was released"
     assert json.loads(json.dumps(report, allow_nan=False)) == report
 
 
@@ -78,7 +78,7 @@ def test_what_the_model_does_not_say_is_seen(model: MarginalModel) -> None:
     # 7 of 8 rows are in cells that the model calls impossible
     assert two["max"] == pytest.approx(7 / 8)
     assert report["columns"][1]["outside"] == 1
-    assert report["verdict"]["level"] == "poor"
+    assert report["verdict"]["statement"] == "not faithful to what was released"
 
 
 def test_histograms_of_the_model(model: MarginalModel) -> None:
@@ -105,7 +105,7 @@ def test_keys_are_identifiers_by_schema_and_constraint_alone(model: MarginalMode
     assert [(row["name"], row["why"]) for row in keyed["identifiers"]] == [("id", "a key"), ("n", "a key")]
     assert [column["name"] for column in keyed["columns"]] == keyed["pairs"]["names"] == ["kind", "day"]
     assert keyed["identifiers"][1]["synthetic"] == {"nulls": 0, "null_share": 0.0, "distinct": 8}
-    assert keyed["verdict"]["level"] == "good"
+    assert keyed["verdict"]["statement"] == "faithful to what was released"
     rules = Constraints.parse("key (n)\nkey (kind)\nkey (day)")
     assert [row["name"] for row in public_report(model, SCHEMA, table, rules)["identifiers"]] == ["id"]
 
@@ -139,3 +139,17 @@ def test_page_of_a_public_report_says_so(model: MarginalModel) -> None:
     assert "Left out as identifiers: id (a key)" in page
     assert "computed from the private table" not in page
     assert HOSTILE not in page
+
+
+def test_the_public_page_does_not_praise(model: MarginalModel) -> None:
+    table = synthetic(["a"] * 4 + [HOSTILE] * 4, [0, 10, 20, 30, 60, 70, 80, 90])
+    entry = {"kind": "counts", "attributes": ["n"], "sigma": 12.0, "shape": [101]}
+    report = public_report(model, SCHEMA, table, ledger={"entries": [entry]})
+    assert "level" not in report["verdict"]
+    noisy = {column["name"]: column.get("noise") for column in report["columns"]}
+    assert noisy["kind"] is None
+    assert noisy["n"]["sigma"] == 12.0
+    bars = report["columns"][1]["histogram"]["scale"]
+    assert [bar["error"] for bar in bars] == pytest.approx(
+        [1.96 * 12 * (101 / len(bars)) ** 0.5 / model.num_rows] * len(bars)
+    )

@@ -11,7 +11,7 @@ import pytest
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
 from kamino.pipeline import Synthesizer
-from kamino.schema import Categorical, Date, Integer, Key, Schema
+from kamino.schema import Categorical, Date, Integer, Key, Schema, Source
 
 SCHEMA = Schema(
     attributes={
@@ -19,7 +19,7 @@ SCHEMA = Schema(
         "badge": Key(),
         "dept": Categorical(values=["HR", "Sales"]),
         "boss": Categorical(values=["Ann", "Bob"]),
-        "age": Integer(min=18, max=65, nullable=True),
+        "age": Integer(min=18, max=65, nullable=True, source=Source.PRIVATE),
         "day": Date(min=dt.date(2024, 1, 1), max=dt.date(2024, 1, 3)),
     }
 )

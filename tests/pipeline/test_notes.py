@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kamino.constraints import Constraints
+from kamino.errors import SamplingError
 from kamino.pipeline.output.notes import found_notes, promise_notes, trusted_notes
 from kamino.pipeline.plan.bound_schema import bind_constraints
 from kamino.pipeline.plan.run_plan import plan_run
@@ -59,6 +60,10 @@ def test_notes_name_what_null_satisfies() -> None:
 
 
 def test_plan_has_the_notes() -> None:
+    """A domain that was found may be too narrow for a check; one that was declared is refused before it costs."""
     rules = Constraints.parse("check (age > 70)")
-    assert "age: only null satisfies the checks on it" in plan_run(SCHEMA, rules, Settings()).notes
-    assert plan_run(SCHEMA, rules, Settings(sampling=Sampling.INDEPENDENT)).notes == ()
+    found = SCHEMA.with_domain("age", min=18, max=65)
+    assert "age: only null satisfies the checks on it" in plan_run(found, rules, Settings()).notes
+    assert plan_run(found, rules, Settings(sampling=Sampling.INDEPENDENT)).notes == ()
+    with pytest.raises(SamplingError, match="every row would be null there"):
+        plan_run(SCHEMA, rules, Settings())

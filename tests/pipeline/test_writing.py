@@ -208,7 +208,7 @@ def test_a_refused_table_leaves_the_old_pair(
 ) -> None:
     fitted.write(tmp_path / "o.csv", 20)
     before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
-    monkeypatch.setattr("kamino.pipeline.output.writing._broken", lambda counts: tuple(counts))
+    monkeypatch.setattr("kamino.pipeline.output.counted.Counted.broken", property(lambda self: tuple(self.violations)))
     with pytest.raises(SamplingError, match="nothing was written"):
         fitted.write(tmp_path / "o.csv", 30)
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before

@@ -52,7 +52,7 @@ def test_many_clashing_checks_are_refused_quickly() -> None:
     rules = [f"check (a != {i} or b != {i})" for i in range(11)]
     rules += [f"check (b != {i} or a = c)" for i in range(11)] + ["check (a < b)", "check (b < c)", "check (c < a)"]
     begin = time.process_time()
-    with pytest.raises(SamplingError, match=r"check \(a < b\)\n  check \(b < c\)\n  check \(c < a\)\nWiden"):
+    with pytest.raises(SamplingError, match=r"check \(a < b\); check \(b < c\); check \(c < a\)\. Widen"):
         build_plan(codec, Constraints.parse("\n".join(rules)))
     assert time.process_time() - begin < 8
 

@@ -22,7 +22,7 @@ from kamino.io.databases.credentials import mask_credentials
 # The commands, each a function of its name in a module of its name, with the first line of its help.
 COMMANDS = {
     "init": "Draft a schema file: names and types only, unless you say that the domains are public.",
-    "check": "Count the violations of each constraint, exactly.",
+    "check": "Count the violations of each constraint, exactly; with a schema, the cells that do not fit it.",
     "suggest": "Print constraints that the table seems to keep, one a line with the part of rows that break it, ready "
     "to paste.",
     "plan": "Show the order of attributes, how each is drawn and why, what is released, the noise and the errors to "

@@ -35,7 +35,18 @@ RowsOption = Annotated[
 SeedOption = Annotated[
     int | None, typer.Option("--seed", help="For tests only: repeats the run and marks it 'not for release'.")
 ]
-UnitOption = Annotated[str | None, typer.Option("--unit", help="Column that says whose a row is; protects all of it.")]
+UnitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        help="Whose privacy: a column that says whose a row is, to hide all rows of one person together (with "
+        "--max-rows); or row, to hide one row. Asked for where a column looks like the id of a person.",
+    ),
+]
+AcceptOption = Annotated[
+    bool,
+    typer.Option("--accept", help="Mark the table for release although epsilon is above 10 or delta above 1/rows."),
+]
 MaxRowsOption = Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")]
 _LEDGER = "Durable ledger"
 LedgerOption = Annotated[

@@ -61,7 +61,7 @@ def refuse_table(output: Path, *inputs: Path | str | None) -> None:
 
 
 def refuse_model(model: Path, output: Path, *inputs: Path | str | None) -> None:
-    """Refuse a model file that cannot be written, or that would replace an input, the table or its certificate."""
+    """Refuse a file beside the table that cannot be written, or that would replace an input, table or certificate."""
     refuse_overwriting(model, *inputs)
     for path in (output, *certificate_paths(output)):
         refuse_same(path, model)

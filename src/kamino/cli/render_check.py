@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,9 @@ from kamino.cli.console import counted
 from kamino.constraints import print_constraint
 from kamino.constraints.tree import Kind, Strength
 from kamino.errors import visible
+from kamino.evaluate.cells import CellCheck
 from kamino.evaluate.checking import ConstraintCheck, TableCheck
+from kamino.evaluate.following import Following
 
 NOT_PRIVATE = "Computed from the table itself: for its owner, not for release."
 
@@ -25,6 +28,9 @@ def print_check(console: Console, result: TableCheck, *, table: pa.Table, explai
     for number, check in enumerate(result.checks, start=1):
         if check.examples:
             _print_examples(console, number, check, table)
+    for check in result.checks:
+        if check.following is not None:
+            console.print(_followed(check, check.following))
     _print_findings(console, result, explain=explain)
     console.print(_verdict(result))
     console.print(Text(NOT_PRIVATE, style="dim"))
@@ -99,6 +105,34 @@ def _print_findings(console: Console, result: TableCheck, *, explain: bool) -> N
         head = f"  {finding.kind.value}: {print_constraint(finding.constraint)}"
         text = f"{head}\n    {finding.reason}{colon}{by}"
         console.print(Text(text))
+
+
+def print_cells(console: Console, cells: Sequence[CellCheck], *, rows: int) -> None:
+    """The cells of each column that do not fit the schema."""
+    grid = Table()
+    grid.add_column("column", overflow="fold")
+    for title in ("unreadable", "outside the domain", "null, and may not be", "share"):
+        grid.add_column(title, justify="right")
+    for each in cells:
+        share = format_percent(100.0 * each.faults / rows if rows else 0.0)
+        counts = (f"{count:,}" for count in (each.unreadable, each.outside, each.forbidden_nulls))
+        grid.add_row(Text(each.name), *counts, share, style="red" if each.faults else "")
+    console.print(f"{counted(rows, 'row')}, {counted(len(cells), 'column')}: cells that do not fit the schema")
+    console.print(grid)
+    broken = sum(1 for each in cells if each.faults)
+    fine = f"All cells of {counted(len(cells), 'column')} fit the schema."
+    bad = f"{broken} of {counted(len(cells), 'column')} have cells that a run would change."
+    console.print(Text(bad if broken else fine, style="bold red" if broken else "bold green"))
+    console.print(Text(NOT_PRIVATE, style="dim"))
+
+
+def _followed(check: ConstraintCheck, found: Following) -> Text:
+    """How rows follow the reference table of a constraint."""
+    text = (
+        f"{check.constraint.reference}: {counted(found.contradicting, 'row')} contradict it, "
+        f"{found.following:,} follow it, {found.rows - found.known:,} have a left side that it does not list."
+    )
+    return Text(text, style="bold red" if check.constraint.is_hard and found.contradicting else "")
 
 
 def _verdict(result: TableCheck) -> Text:

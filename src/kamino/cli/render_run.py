@@ -27,6 +27,10 @@ def print_run(
     for label, text in _facts(certificate, output, seconds):
         grid.add_row(Text(label, style="bold"), text)
     console.print(grid)
+    console.print(Text(f"What it means: {certificate['words']['meaning']}."), soft_wrap=True)
+    for each in (c for c in certificate["constraints"] if "reference" in c):
+        shared = f"{each['reference']['share_following']:.1%} of the rows follow {each['reference']['file']}"
+        console.print(Text(f"{each['text']}: {shared}."))
     soft = [c for c in certificate["constraints"] if not c["hard"]]
     if soft:
         console.print(_soft(soft))

@@ -84,9 +84,9 @@ def _require_comparable(left: Column, right: Column, types: ValueTypes, constrai
 
 
 def _typed_constant(column: Column, constant: Constant, expected: ValueType, constraint: DenialConstraint) -> Constant:
-    found = _constant_type(constant)
+    found = constant_type(constant)
     if found is ValueType.TEXT and expected in (ValueType.DATE, ValueType.TIMESTAMP, ValueType.ZONED):
-        value = _moment(str(constant.value), expected)
+        value = moment(str(constant.value), expected)
         if value is not None:
             return replace(constant, value=value)
     elif found.comparable(expected):
@@ -115,7 +115,8 @@ def _shown(constant: Constant) -> str:
     return f"'{constant.value}'" if isinstance(constant.value, str) else f"{constant.value}"
 
 
-def _constant_type(constant: Constant) -> ValueType:
+def constant_type(constant: Constant) -> ValueType:
+    """The type of a constant as it is written."""
     match constant.value:
         case bool():
             return ValueType.BOOLEAN
@@ -129,11 +130,12 @@ def _constant_type(constant: Constant) -> ValueType:
             return ValueType.TEXT
 
 
-def _moment(text: str, expected: ValueType) -> date | datetime | None:
+def moment(text: str, expected: ValueType) -> date | datetime | None:
+    """The moment that a text stands for where one of a type is expected; None where it stands for none."""
     try:
         if expected is ValueType.DATE and len(text) <= 10:
             return date.fromisoformat(text)
-        moment = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if (moment.tzinfo is not None) == (expected is ValueType.ZONED) else None
+    return found if (found.tzinfo is not None) == (expected is ValueType.ZONED) else None

@@ -6,8 +6,8 @@ Reads the table exactly and is for its owner only: nothing here is differentiall
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,14 +22,22 @@ from kamino.constraints import (
     find_violations,
     print_constraint,
 )
+from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.counting.count import explain_count
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.tree import DenialConstraint
+from kamino.evaluate.following import Following, count_following
+
+Maps = Mapping[tuple[tuple[str, ...], str], pa.Table]
+"""Public maps by the two sides of their dependency, with the types of the table that is checked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstraintCheck:
-    """One constraint's violations. `pairs` is how many there could be: rows for a unary constraint, else pairs."""
+    """One constraint's violations. `pairs` is how many there could be: rows for a unary constraint, else pairs.
+
+    `following` says how many rows follow the reference table, where the constraint names one.
+    """
 
     constraint: DenialConstraint
     shape: ConstraintClass
@@ -38,6 +46,7 @@ class ConstraintCheck:
     seconds: float
     method: str = ""
     examples: tuple[tuple[int, ...], ...] = ()
+    following: Following | None = None
 
     @property
     def percent(self) -> float:
@@ -46,8 +55,9 @@ class ConstraintCheck:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a hard constraint is violated."""
-        return self.constraint.is_hard and self.violations > 0
+        """Whether a hard constraint is violated, or rows contradict its reference table."""
+        contradicting = self.following.contradicting if self.following is not None else 0
+        return self.constraint.is_hard and (self.violations > 0 or contradicting > 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +80,7 @@ def check_table(
     *,
     examples: int = 0,
     explain: bool = False,
+    references: Maps | None = None,
     progress: Callable[[Iterable[DenialConstraint]], Iterable[DenialConstraint]] = iter,
 ) -> TableCheck:
     """Count the violations of each constraint, with up to `examples` offending rows or pairs each.
@@ -81,10 +92,24 @@ def check_table(
     """
     ranked = RankedTable(table)
     checks = tuple(
-        _check_one(ranked, constraint, examples=examples, explain=explain) for constraint in progress(constraints)
+        replace(
+            _check_one(ranked, constraint, examples=examples, explain=explain),
+            following=following_of(table, constraint, references or {}),
+        )
+        for constraint in progress(constraints)
     )
     without_null = frozenset(name for name in table.column_names if not table.column(name).null_count)
     return TableCheck(rows=table.num_rows, checks=checks, findings=analyse(constraints, not_null=without_null))
+
+
+def following_of(table: pa.Table, constraint: DenialConstraint, references: Maps) -> Following | None:
+    """How the rows of a table follow the reference table of a constraint; None where it has none."""
+    dependency = dependency_of(constraint) if constraint.reference is not None else None
+    if dependency is None:
+        return None
+    left = tuple(sorted(dependency.left))
+    reference = references.get((left, dependency.right))
+    return None if reference is None else count_following(table, left, dependency.right, reference)
 
 
 def _check_one(ranked: RankedTable, constraint: DenialConstraint, *, examples: int, explain: bool) -> ConstraintCheck:
@@ -139,6 +164,8 @@ def _row(check: ConstraintCheck, explain: bool) -> dict[str, Any]:
     }
     if explain:
         row["method"] = check.method
+    if check.following is not None:
+        row["reference"] = {"file": check.constraint.reference, **check.following.to_json()}
     if check.examples:
         row["examples"] = [[index + 1 for index in example] for example in check.examples]
     return row

@@ -28,6 +28,7 @@ from kamino.pipeline.model_file import (
     settings_of,
     soft_of,
 )
+from kamino.pipeline.plan.hopeless import most_rows
 from kamino.pipeline.plan.references import References, to_json
 from kamino.pipeline.settings import Settings
 from kamino.sampling import SamplingPlan, build_plan, plan_for_rows
@@ -75,7 +76,13 @@ class Fitted:
         """
         if self.sampling is not None:
             return self.sampling
-        return build_plan(self.codec, self.constraints, references=self.references, sequence=self.model.sequence)
+        return build_plan(
+            self.codec,
+            self.constraints,
+            num_rows=0,  # how many rows are possible is asked by `plan_for`, which knows how many are wanted
+            references=self.references,
+            sequence=self.model.sequence,
+        )
 
     def plan_for(self, num_rows: int) -> SamplingPlan:
         """How a table of `num_rows` rows is drawn; raises a `SamplingError` where so many are impossible."""
@@ -93,8 +100,9 @@ class Fitted:
 
     @property
     def num_rows(self) -> int:
-        """The noisy number of rows of the private table, at least 1."""
-        return max(1, round(self.model.num_rows))
+        """How many rows are drawn by default: the noisy number of the private table's, as far as hard keys allow."""
+        noisy, most = max(1, round(self.model.num_rows)), most_rows(self.codec, self.constraints)
+        return noisy if most is None else max(1, min(noisy, most))
 
     def to_bundle(self) -> Bundle:
         """The model as readable texts and plain arrays."""

@@ -110,6 +110,7 @@ def settings_of(document: object) -> Settings:
         "delta": fields.number,
         "discovery_share": fields.number,
         "trust_domain": fields.flag,
+        "accept": fields.flag,
         "sweeps": lambda name: fields.whole(name, most=_MOST_SWEEPS),
         "candidates": lambda name: fields.whole(name, least=1, most=_MOST_SWEEPS),
         "jobs": lambda name: fields.whole(name, least=1),
@@ -243,6 +244,8 @@ def _check_entry(entry: Fields) -> None:
                 "noise_multiplier"
             ):
                 raise ModelError(f"{event.where}: noise_multiplier is next to 0")
+            if kind == "PoissonGaussianEvent":
+                event.number("sampling_rate", least=1 / _LARGEST, most=1)
         elif kind == "DeltaEvent":
             event.number("delta", least=0, most=1)
         else:

@@ -11,8 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 from kamino.errors import InputError, PrivacyError
+from kamino.limits import MAX_UNIT_ROWS
 from kamino.privacy import Budget, Neighbours, PrivacyUnit
 from kamino.sampling import Sampling
+
+# Says that one row is the unit whose privacy is promised, where that is not taken for granted.
+ROW = "row"
 
 
 class Backend(enum.StrEnum):
@@ -53,6 +57,8 @@ class Settings:
     sweeps: how often each row is drawn again where a soft constraint has a weight. candidates: how many values of a
     numeric attribute are tried for a row, by row-by-row sampling. jobs: sub-models of the neural backend trained at a
     time; cluster: the address of a cluster that trains them, which then sees private rows.
+    unit: the column that says whose a row is, or "row" to say that each row is its own.
+    accept: release although the budget promises next to nothing, on the owner's word.
     seed: for tests only; fixes noise and draws, and marks the run "not for release".
     draw_seed: fixes choices that cost no privacy and nothing else, so that a run can go on as it began.
 
@@ -76,6 +82,7 @@ class Settings:
     candidates: int = 10
     jobs: int = 1
     cluster: str | None = None
+    accept: bool = False
     seed: int | None = None
     draw_seed: int | None = None
 
@@ -87,8 +94,12 @@ class Settings:
             object.__setattr__(self, each.name, fit)
         if not 0 < self.discovery_share < 1:
             raise PrivacyError(f"discovery_share is {self.discovery_share}; expected a number between 0 and 1.")
-        if (self.unit is None) != (self.max_rows is None):
+        if not self.is_by_row and (self.unit is None) != (self.max_rows is None):
             raise PrivacyError("unit and max_rows belong together: whose rows, and how many of them are kept.")
+        if self.max_rows is not None and self.max_rows > MAX_UNIT_ROWS:
+            raise PrivacyError(
+                f"max_rows is {self.max_rows:,}; expected at most {MAX_UNIT_ROWS:,}: noise grows with it."
+            )
         for name, least in (("sweeps", 0), ("candidates", 1), ("jobs", 1)):
             if getattr(self, name) < least:
                 raise InputError(f"found {name} {getattr(self, name)}; expected {least} or more")
@@ -107,7 +118,12 @@ class Settings:
     @property
     def privacy_unit(self) -> PrivacyUnit:
         """Whose privacy is promised."""
-        return PrivacyUnit(column=self.unit, max_rows=self.max_rows or 1)
+        return PrivacyUnit() if self.is_by_row else PrivacyUnit(column=self.unit, max_rows=self.max_rows or 1)
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether somebody said that one row is the privacy unit; a column of that name comes with `max_rows`."""
+        return self.unit == ROW and self.max_rows is None
 
     @staticmethod
     def of(preset: Preset | str = Preset.DEFAULT, **given: Any) -> Settings:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kamino.pipeline.plan.run_plan import RunPlan
     from kamino.pipeline.verifying.signatures import Sign
     from kamino.privacy.durable.durable_run import DurableRun
+    from kamino.privacy.private import PrivateTable
     from kamino.sampling import OnSweep
     from kamino.sampling.soft.sweeps import SweepLog
 
@@ -107,6 +108,7 @@ class Synthesizer(Parameterised):
         candidates: int | None = None,
         jobs: int | None = None,
         cluster: str | None = None,
+        accept: bool = False,
         seed: int | None = None,
         ledger: LedgerUse | str | os.PathLike[str] | None = None,
         dataset: str | None = None,
@@ -203,13 +205,34 @@ class Synthesizer(Parameterised):
         run: DurableRun | None = None,
     ) -> None:
         """Read, plan and fit."""
+        from kamino.pipeline.fitting import fit, open_gate
+
+        progress(Stage.READ)
+        private, plan, kind = self._plan_table(table, settings, query=query, num_rows=num_rows)
+        gate = open_gate(settings)
+        if run is not None:
+            run.attach(gate)
+        with telling_what_is_spent(gate.ledger.to_dict, resumable=run is not None):
+            fitted = fit(private, plan, gate, progress=progress)
+        self._fitted = replace(fitted, frame=self._kept(kind))
+
+    def dry_run(self, table: object, *, query: str | None = None, num_rows: int | None = None) -> RunPlan:
+        """Go through everything that `fit` does before its first release, and return the plan. Spends nothing.
+
+        Guarantees:
+            It raises what `fit` would raise before the first release.  [test_a_dry_run_refuses_what_a_run_refuses]
+        """
+        return self._plan_table(table, self.settings, query=query, num_rows=num_rows)[1]
+
+    def _plan_table(
+        self, table: object, settings: Settings, *, query: str | None, num_rows: int | None
+    ) -> tuple[PrivateTable, RunPlan, FrameKind | None]:
+        """Read and seal a table, and plan the run: everything before the first release."""
         from kamino.io import read_table
         from kamino.io.frame_types import kind_of
-        from kamino.pipeline.fitting import fit, open_gate
         from kamino.pipeline.plan.run_plan import plan_table
         from kamino.privacy.private import PrivateTable
 
-        progress(Stage.READ)
         guarded = not settings.trust_domain
         kind = kind_of(table, trust_domain=not guarded)
         private = PrivateTable(read_table(table, query=query, private=guarded))
@@ -223,12 +246,7 @@ class Synthesizer(Parameterised):
             num_rows=num_rows,
             listed=kind.domains if kind is not None else {},
         )
-        gate = open_gate(settings)
-        if run is not None:
-            run.attach(gate)
-        with telling_what_is_spent(gate.ledger.to_dict, resumable=run is not None):
-            fitted = fit(private, plan, gate, progress=progress)
-        self._fitted = replace(fitted, frame=self._kept(kind))
+        return private, plan, kind
 
     def _open_run(self, use: LedgerUse, table: object, *, query: str | None, num_rows: int | None) -> DurableRun:
         """Enter the run in the ledger, before anything is read."""
@@ -370,9 +388,12 @@ class Synthesizer(Parameterised):
         """How many rows to draw, and the source of randomness: the operating system's, unless there is a seed."""
         import numpy as np
 
+        from kamino.pipeline.plan.hopeless import refuse_beyond_memory
+
         for name, number in (("num_rows", num_rows), ("seed", seed), ("draw_number", draw_number)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
                 raise InputError(f"found {name} {number!r} of type {type(number).__name__}; expected a whole number")
+        refuse_beyond_memory(num_rows, len(self.fitted.schema))
         chosen = seed if seed is not None else self.settings.seed
         key = None if chosen is None else [chosen, draw_number]
         if chosen is None and self._draw_seed is not None:
@@ -392,12 +413,19 @@ class Synthesizer(Parameterised):
     ) -> dict[str, Any]:
         """The privacy of the fit and the constraints that `table`, drawn from it with `given`, keeps."""
         from kamino.io import read_table
-        from kamino.pipeline.output.certificate import certificate_of, count_promised
+        from kamino.pipeline.output.certificate import certificate_of
+        from kamino.pipeline.output.counted import count_table
 
         plain = read_table(table)
-        counts = count_promised(self.fitted, plain)
+        counts = count_table(self.fitted, plain)
         return certificate_of(
-            self.fitted, rows=plain.num_rows, violations=counts, sha256=sha256, sweeps=sweeps, given=given
+            self.fitted,
+            rows=plain.num_rows,
+            violations=counts.violations,
+            following=counts.following,
+            sha256=sha256,
+            sweeps=sweeps,
+            given=given,
         )
 
     @property

@@ -29,6 +29,7 @@ class Schema:
     """
 
     attributes: Mapping[str, Attribute]
+    # An attribute, with `max_rows`; or "row", to say that each row is its own unit.
     unit: str | None = None
     max_rows: int | None = None
 
@@ -53,6 +54,8 @@ class Schema:
     def _unit_problems(self) -> list[str]:
         if self.unit is None:
             return [] if self.max_rows is None else ["max_rows: found without unit: name the attribute of the unit"]
+        if self.unit == "row" and self.max_rows is None and self.unit not in self.attributes:
+            return []
         if self.unit not in self.attributes:
             return [f"unit: {self._unknown(self.unit)}"]
         if self.max_rows is None:

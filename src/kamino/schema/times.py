@@ -44,6 +44,21 @@ def _read_datetime(value: Any) -> Any:
         raise ValueError(f"found {str(value)[:60]!r}, expected a datetime such as 2020-12-31T23:59:59") from None
 
 
+def check_format(shape: str) -> str:
+    """Refuse a format that does not tell a day, or that does not read back what it writes."""
+    moment = dt.datetime(2003, 11, 25, 21, 43, 59)
+    try:
+        back = dt.datetime.strptime(moment.strftime(shape), shape)
+    except ValueError:
+        back = None
+    if back is None or back.date() != moment.date():
+        raise ValueError(f"found {shape[:60]!r}, expected a format that tells the day, such as %m/%d/%Y")
+    return shape
+
+
+Shape = Annotated[StrictStr, AfterValidator(check_format)]
+
+
 def _check_timezone(name: str) -> str:
     if not re.fullmatch(r"[+-]\d\d:\d\d", name):
         try:
@@ -91,6 +106,10 @@ class Date(BaseAttribute):
     min: DateBound | None = Field(default=None, description="The first day; what lies before becomes it.")
     max: DateBound | None = Field(default=None, description="The last day; what lies after becomes it.")
     resolution: Annotated[StrictInt, Field(ge=1)] = Field(default=1, description="Days from one value to the next.")
+    format: Shape | None = Field(
+        default=None,
+        description="How texts of the column are written, such as %m/%d/%Y; by default as 2020-12-31. Only to read.",
+    )
 
     @property
     def grid(self) -> Grid:
@@ -149,6 +168,11 @@ class Datetime(BaseAttribute):
     )
     timezone: Annotated[StrictStr, AfterValidator(_check_timezone)] | None = Field(
         default=None, description="Timezone of the output column; bounds without an offset are then UTC."
+    )
+    format: Shape | None = Field(
+        default=None,
+        description="How texts of the column are written, such as %m/%d/%Y %H:%M; by default as ISO 8601. Only for "
+        "reading.",
     )
 
     @property

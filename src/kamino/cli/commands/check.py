@@ -6,18 +6,30 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from kamino.cli.console import json_text, output_console, track
-from kamino.cli.render_check import print_check
+from kamino.cli.render_check import print_cells, print_check
 from kamino.constraints import Constraints, value_types
+from kamino.constraints.analysis.text_orders import text_order_notes
+from kamino.errors import InputError
+from kamino.evaluate.cells import check_cells
 from kamino.evaluate.checking import as_json, check_table
 from kamino.io import read_table
 from kamino.io.text import read_text
+from kamino.pipeline.plan.references import read_references, typed_like
+from kamino.schema import Schema
 
 
 def check(
     data: Annotated[str, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")],
-    constraints: Annotated[Path, typer.Option("-c", "--constraints", help="The constraint file, one a line.")],
+    constraints: Annotated[
+        Path | None, typer.Option("-c", "--constraints", help="The constraint file, one a line.")
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option("-s", "--schema", help="Count the cells that are unreadable, outside their domain or null."),
+    ] = None,
     query: Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each constraint's class, how it is counted, and what is redundant.")
@@ -25,20 +37,41 @@ def check(
     show: Annotated[int, typer.Option("--show", min=0, help="Show up to this many violations of each.")] = 0,
     as_json_text: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Count the violations of each constraint, exactly.
+    """Count the violations of each constraint, exactly; with a schema, the cells that do not fit it.
 
-    A tool for the owner of the table: what it prints is computed from the table itself and is not private.
+    A tool for the owner of the table: what it prints is computed from the table itself and is not private. Where a
+    dependency names a reference table, the rows that contradict it are counted as well. With a schema, the cells are
+    counted that a run would change: unreadable ones, ones outside their domain, nulls where none may be.
 
-    Exit code 1 if a hard constraint is violated, 0 if none is.
+    Exit code 1 if a hard constraint is violated, its reference contradicted or a cell does not fit; else 0.
     """
+    if constraints is None and schema is None:
+        raise InputError("found nothing to check the table against; expected -c rules.dc, -s schema.yaml or both")
+    declared = None
+    if schema is not None:
+        declared = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
     table = read_table(data, query=query)
-    rules = Constraints.parse(
-        read_text(constraints, what="constraint file"), source=str(constraints), types=value_types(table)
+    cells = None if declared is None else check_cells(read_table(data, query=query, private=True), declared)
+    rules = Constraints()
+    if constraints is not None:
+        text = read_text(constraints, what="constraint file")
+        rules = Constraints.parse(text, source=str(constraints), types=value_types(table))
+    folder = Path() if constraints is None else constraints.parent
+    references = typed_like(read_references(rules, folder=folder), table, rules)
+    result = check_table(
+        table, rules, examples=show, explain=explain, references=references, progress=track("Counting violations")
     )
-    result = check_table(table, rules, examples=show, explain=explain, progress=track("Counting violations"))
     if as_json_text:
-        typer.echo(json_text(as_json(result, explain=explain)))
+        document = as_json(result, explain=explain)
+        if cells is not None:
+            document["cells"] = [each.to_json() for each in cells]
+        typer.echo(json_text(document))
     else:
-        print_check(output_console(), result, table=table, explain=explain)
-    if not result.is_clean:
+        if cells is not None:
+            print_cells(output_console(), cells, rows=table.num_rows)
+        for line in text_order_notes(rules, value_types(table)):
+            output_console().print(Text(f"Note: {line}.", style="yellow"), soft_wrap=True)
+        if constraints is not None:
+            print_check(output_console(), result, table=table, explain=explain)
+    if not result.is_clean or any(each.faults for each in cells or ()):
         raise typer.Exit(1)

@@ -9,11 +9,14 @@ import typer
 
 from kamino.cli.console import counted, error_console
 from kamino.cli.outputs import refuse_overwriting, refuse_unwritable
+from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
 from kamino.io import read_table
 from kamino.io.atomic import atomic_file
 from kamino.io.text import parse_json, read_text
+from kamino.pipeline.plan.whose_privacy import person_columns, unit_question
 from kamino.schema import Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
+from kamino.schema.files.date_formats import with_formats
 
 
 def init(
@@ -51,7 +54,10 @@ def init(
     elif pandera is not None:
         schema = schema_from_pandera(read_text(pandera, what="pandera schema"))
     else:
-        schema = draft_schema(read_table(str(data), query=query), trust_domain=trust_domain, keys=tuple(key or ()))
+        table = read_table(str(data), query=query)
+        schema = draft_schema(table, trust_domain=trust_domain, keys=tuple(key or ()))
+        if str(data).lower().endswith((".csv", ".csv.gz")):
+            schema = with_formats(schema, table, trust_domain=trust_domain)
     _write(schema, output)
 
 
@@ -62,20 +68,38 @@ def _json(path: Path) -> dict[str, object]:
     return document
 
 
+def _with_question(schema: Schema) -> str:
+    """The text of the schema, with the question whose privacy it is, where columns look like ids of persons."""
+    persons = person_columns(schema.names) if schema.unit is None else ()
+    if not persons:
+        return schema.to_yaml()
+    named = " ".join(print_name(persons[0]).split())
+    question = (
+        f"# {named} looks like the id of a person. Whose privacy is promised? Uncomment one:\n"
+        f"# unit: {named}   # all rows of one person are hidden together, of which max_rows are kept\n"
+        "# max_rows: 10\n"
+        "# unit: row   # each row is another person's, or one row is all that is to be hidden\n"
+    )
+    return question + schema.to_yaml()
+
+
 def _write(schema: Schema, output: Path | None) -> None:
-    text = schema.to_yaml()
+    text = _with_question(schema)
     if output is None:
         typer.echo(text, nl=False)
         return
     with atomic_file(output) as handle:
         handle.write(text.encode("utf-8"))
     sources = list(schema.sources.values())
+    persons = person_columns(schema.names) if schema.unit is None else ()
     asserted = sources.count(Source.ASSERTED)
     console = error_console()
     console.print(f"Wrote {output}: {counted(len(schema), 'attribute')}.", markup=False)
     if asserted:
         taken = "1 domain was" if asserted == 1 else f"{asserted} domains were"
         console.print(f"{taken} taken from the table because you said --trust-domain: the file records it.")
+    if persons:
+        console.print(f"{unit_question(persons)}. Say it in the file, as `unit:`, or to kamino synth.", markup=False)
     if schema.missing_domains:
         console.print(
             f"{len(schema.missing_domains)} without a domain yet: declare it in the file, or leave it out to have it "

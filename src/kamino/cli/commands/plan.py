@@ -28,6 +28,7 @@ from kamino.cli.options import (
 from kamino.constraints import Constraints, print_constraint
 from kamino.errors import InputError
 from kamino.pipeline import Backend, Preset, Synthesizer
+from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.privacy.schedule import PlannedRelease, Rule
 from kamino.sampling import Sampling, SamplingPlan, StepKind
@@ -53,12 +54,18 @@ def plan(
     weights: WeightsOption = None,
     neighbours: NeighboursOption = None,
     seed: SeedOption = None,
+    accuracy: Annotated[
+        float | None,
+        typer.Option(
+            "--accuracy", help="Also say which epsilon puts at most this share of rows out of place (0.05); needs -n."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show the order of attributes, how each is drawn and why, what is released, the noise and the errors to expect.
 
     Reads no private data: only the schema, the constraints and the public tables that they name. With -n, expected
-    errors are for that many rows, and keys that cannot hold for so many are refused.
+    errors are for that many rows, in words and at several epsilons, and keys that cannot hold for so many are refused.
     """
     if schema is None:
         raise InputError("found no schema; expected -s schema.yaml. Draft one with: kamino init DATA -o schema.yaml")
@@ -78,10 +85,55 @@ def plan(
         seed=seed,
     )
     result = synthesizer.plan(rows)
+    errors = accuracy_of(result)
+    needed = _needed_epsilon(errors, accuracy, result)
     if as_json:
-        typer.echo(json_text(result.to_json()))
-    else:
-        print_plan(output_console(), result)
+        document = result.to_json()
+        document["accuracy"] = None if errors is None else errors.to_json(result.settings.budget)
+        document["epsilon_needed"] = needed
+        typer.echo(json_text(document))
+        return
+    print_plan(output_console(), result)
+    if errors is not None:
+        _print_accuracy(output_console(), errors, result)
+    if needed is not None:
+        output_console().print(
+            f"At most {accuracy:.1%} of the rows out of place in a typical pair takes epsilon {needed:.3g}.",
+            soft_wrap=True,
+        )
+
+
+def _needed_epsilon(errors: Accuracy | None, accuracy: float | None, plan: RunPlan) -> float | None:
+    if accuracy is None:
+        return None
+    if errors is None:
+        raise InputError(
+            "found --accuracy without -n, or with a budget or model that it is not told for; expected -n ROWS"
+        )
+    return errors.epsilon_for(accuracy, delta=plan.settings.delta)
+
+
+def _print_accuracy(console: Console, errors: Accuracy, plan: RunPlan) -> None:
+    """The errors to expect, in words and at several epsilons side by side."""
+    console.print(
+        Text(f"What to expect for {errors.rows:,} rows, of more than 9 in 10 counts that noise does not hide:")
+    )
+    said = errors.sentences()
+    for line in (*said[:8], *said[8:][-1:]):
+        console.print(Text(f"  {line}."), soft_wrap=True)
+    if errors.assumed:
+        names = ", ".join(errors.assumed)
+        console.print(Text(f"  Domains that are missing are taken for ones of 20 values or 100 numbers: {names}."))
+    grid = _grid("counts come out within")
+    budgets = errors.at_epsilons(plan.settings.budget)
+    for epsilon, _ in budgets:
+        grid.add_column(f"epsilon {epsilon:g}", justify="right")
+    for name in errors.columns:
+        grid.add_row(Text(name), *(f"±{errors.column_bound(name, noise=noise):,.0f}" for _, noise in budgets))
+    grid.add_row("a typical pair", *(f"±{errors.pair_bound(noise=noise):,.0f}" for _, noise in budgets))
+    out = (f"{errors.pair_distance(noise=noise):.1%}" for _, noise in budgets)
+    grid.add_row("rows out of place in such a pair", *out)
+    console.print(grid)
 
 
 def print_plan(console: Console, plan: RunPlan) -> None:
@@ -92,6 +144,9 @@ def print_plan(console: Console, plan: RunPlan) -> None:
         f"{plan.noise_multiplier:.4f} times the sensitivity."
     )
     console.print(f"Privacy unit: {plan.settings.privacy_unit.describe()}.", markup=False)
+    console.print(Text(f"What it means: {plan.meaning_text}."), soft_wrap=True)
+    for warning in plan.warnings:
+        console.print(Text(f"Warning: {warning}.", style="bold red"), soft_wrap=True)
     if not plan.is_complete:
         console.print(
             f"{len(plan.missing)} domains will be found within the budget ({plan.settings.discovery_share:.0%} of it): "

@@ -130,7 +130,9 @@ def _public(model: Path, synthetic: str, constraints: Path | None, certificate: 
     if statement is None:
         statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
     rules = read_constraints(constraints) if constraints is not None else fitted.promised
-    return public_report(fitted.model, fitted.codec, table, rules, certificate=statement, track=track)
+    return public_report(
+        fitted.model, fitted.codec, table, rules, certificate=statement, ledger=fitted.ledger, track=track
+    )
 
 
 def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | None = None) -> Document | None:
@@ -161,10 +163,15 @@ def _deliver(document: Document, output: Path | None, *, text: bool, as_json: bo
 def print_report(console: Console, document: Document) -> None:
     """The report in a screen: verdict, constraints, distances, the columns that are furthest off."""
     verdict = document["verdict"]
-    console.print(Text(f"{verdict['level'].capitalize()}.", style=_COLOURS[verdict["level"]]), end=" ")
+    if document["internal"]:
+        console.print(Text(f"{verdict['level'].capitalize()}.", style=_COLOURS[verdict["level"]]), end=" ")
+    else:
+        console.print(Text(f"{verdict['statement'].capitalize()}; how good it is, this does not tell."), end=" ")
     console.print(f"{_headline(verdict)}, {verdict['columns']} columns")
     for reason in verdict["reasons"]:
-        console.print(Text(f"  {reason['text']}: {reason['level']}", style=_COLOURS[reason["level"]]))
+        level = reason.get("level")
+        text = f"  {reason['text']}: {level}" if level else f"  differs in {reason['text']}"
+        console.print(Text(text, style=_COLOURS.get(level, "")))
     if document["identifiers"]:
         console.print(Text(f"  {line_about(document['identifiers'])}"), soft_wrap=True)
     if document["extra_columns"]:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from kamino.cli.console import output_console
+from kamino.cli.console import error_console, output_console
 from kamino.cli.options import (
+    AcceptOption,
     BackendOption,
     CandidatesOption,
     ClusterOption,
@@ -42,9 +45,14 @@ from kamino.cli.outputs import refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints
+from kamino.io.atomic import atomic_file
 from kamino.io.write import check_spreadsheet_safe
 from kamino.pipeline import Preset, Stage, Synthesizer
 from kamino.pipeline.ledgering import standing
+from kamino.pipeline.output.release_mark import weak_promises
+from kamino.pipeline.output.release_note import release_note as note_of
+from kamino.pipeline.output.writing import certificate_paths
+from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.verifying.signatures import signer
 
@@ -64,6 +72,7 @@ def synth(
     ] = False,
     unit: UnitOption = None,
     max_rows: MaxRowsOption = None,
+    accept: AcceptOption = False,
     preset: PresetOption = Preset.DEFAULT,
     backend: BackendOption = None,
     sequence: SequenceOption = None,
@@ -75,12 +84,20 @@ def synth(
     jobs: JobsOption = None,
     cluster: ClusterOption = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
+    release_note: Annotated[
+        Path | None,
+        typer.Option("--release-note", help="Also write a page in plain language that goes with the table (.md)."),
+    ] = None,
     sign: Annotated[
         Path | None, typer.Option("--sign", help="Sign the certificate with this private key: an ed25519 PEM file.")
     ] = None,
     query: QueryOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
     seed: SeedOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Check everything, release nothing: say what a run would do, spend and take."),
+    ] = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     resume: ResumeOption = None,
@@ -89,6 +106,9 @@ def synth(
 
     Beside it goes OUT.certificate.json: how private the table is, and which constraints it keeps. With --ledger, a run
     that was killed goes on where it was when the same command is given again, and pays nothing twice.
+
+    Whose privacy is promised is yours to say: by default that of one row. If a person has several rows, name the column
+    that tells persons apart with --unit; a table with such a column is refused until you do, or say --unit row.
     """
     synthesizer = Synthesizer(
         schema,
@@ -108,6 +128,7 @@ def synth(
         neighbours=neighbours,
         jobs=jobs,
         cluster=cluster,
+        accept=accept,
         seed=seed,
         ledger=ledger_use(ledger, dataset, resume),
     )
@@ -119,6 +140,15 @@ def synth(
         check_spreadsheet_safe(output)
     if save_model is not None:
         refuse_model(save_model, output, *inputs)
+    if release_note is not None:
+        refuse_model(release_note, output, *inputs, save_model)
+    if dry_run:
+        _print_dry_run(output_console(), synthesizer.dry_run(data, query=query, num_rows=rows), output, save_model)
+        return
+    # How many rows the private table has is not known yet; delta is held against their noisy number afterwards.
+    for warning in weak_promises(epsilon, delta, None):
+        end = "" if accept else "; the table will be marked not for release, unless you say --accept"
+        error_console().print(f"Warning: {warning}{end}.", style="bold red", markup=False, soft_wrap=True)
     if ledger is not None:
         refuse_overwriting(ledger, data, schema, constraints, *synthesizer.reference_files)
     with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
@@ -127,6 +157,9 @@ def synth(
             if save_model is not None:
                 synthesizer.save(save_model)
             written = synthesizer.write(output, rows, spreadsheet_safe=spreadsheet_safe, progress=progress, sign=vouch)
+            if release_note is not None:
+                with atomic_file(release_note) as handle:
+                    handle.write(note_of(written.certificate, table=output.name).encode())
         stands = standing(synthesizer.run) if synthesizer.run is not None else None
         synthesizer.finish()
     print_run(output_console(), written.certificate, output=output)
@@ -141,3 +174,16 @@ def leaving_in_order(synthesizer: Synthesizer) -> Iterator[None]:
         yield
     finally:
         synthesizer.leave()
+
+
+def _print_dry_run(console: Console, plan: RunPlan, output: Path, model: Path | None) -> None:
+    """The plan, what it takes and what it would write."""
+    from kamino.cli.commands.plan import print_plan
+    from kamino.pipeline.plan.expectations import effort_of
+
+    print_plan(console, plan)
+    console.print(Text(f"It takes {effort_of(plan).describe()}."), soft_wrap=True)
+    files = [str(path) for path in (output, *certificate_paths(output), *((model,) if model else ()))]
+    rows = "about as many rows as there are" if plan.num_rows is None else f"{plan.num_rows:,} rows"
+    console.print(Text(f"It would spend the whole budget and write {', '.join(files)} with {rows}."), soft_wrap=True)
+    console.print(Text("Dry run: nothing was released, spent or written.", style="bold"))

@@ -71,6 +71,11 @@ def lying_bars(bars: Keyed, names: tuple[str, str], *, top: float, quiet: int = 
         wide, narrow = (max(0.0, (bar[side] or 0.0) - low) * scale for side in ("true", "synthetic"))
         marks.append(_rect(bar, key, "true", names, x=left, y=y + 2, width=wide, height=13))
         marks.append(_rect(bar, key, "synthetic", names, x=left, y=y + 6, width=narrow, height=5))
+        if bar.get("error"):
+            ends = [
+                min(right, left + max(0.0, (bar["true"] or 0.0) + way * bar["error"] - low) * scale) for way in (-1, 1)
+            ]
+            marks.append(tag("line", x1=ends[0], y1=y + 3.5, x2=ends[1], y2=y + 3.5, class_="noise"))
     return _svg(marks, bottom + 18)
 
 
@@ -110,6 +115,10 @@ def _upright_bars(bars: Keyed, rest: Keyed, names: tuple[str, str]) -> Markup:
         marks.append(_rect(bar, key, "true", names, x=x, y=8 + height - one, width=step - gap, height=one))
         marks.append(_rect(bar, key, "synthetic", names, x=x, y=6.8 + height - two, width=step - gap, height=2.4))
         outline.append((x, 8 + height - two))
+        if bar.get("error"):
+            shares = [min(top, max(0.0, (bar["true"] or 0.0) + way * bar["error"])) for way in (-1, 1)]
+            ends = [8 + height - _height(share, top, height, root) for share in shares]
+            marks.append(tag("line", x1=x + step / 2, y1=ends[0], x2=x + step / 2, y2=ends[1], class_="noise"))
     marks += _ticks([bar["label"] for bar, _ in bars], left, step, height)
     for i, (bar, key) in enumerate(rest):
         x = right + i * slot + 10

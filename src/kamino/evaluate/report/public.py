@@ -36,13 +36,15 @@ from kamino.evaluate.report.document import (
     statistics_row,
     summary_of,
 )
-from kamino.evaluate.report.verdict import add_verdict
+from kamino.evaluate.report.verdict import add_statement
 from kamino.model import CodeMap, MarginalModel, TupleModel
 from kamino.schema import AttributeCodec, Codec, GridCodec
 from kamino.schema.coding.joint_codes import even_starts, flatten_codes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+# Of a normal error, 95 of 100 lie within so many deviations.
+_DEVIATIONS = 1.96
 # A pair with more cells than this is left out: the model would have to be summed out over all of them.
 MAX_CELLS = 2_000_000
 
@@ -74,11 +76,13 @@ def public_report(
     constraints: Constraints = Constraints(),
     *,
     certificate: Document | None = None,
+    ledger: Document | None = None,
     track: Track = silent,
 ) -> Document:
     """Compare a synthetic table with the model it was drawn from. Reads no private table: it may be published.
 
     Dates that the model tells by their distance from another are compared by that distance.
+    With the `ledger` of the model, bars of released statistics carry the noise of their counts.
 
     Guarantees:
         Depends on the model, the schema, the constraints and the synthetic table only.
@@ -108,11 +112,11 @@ def public_report(
         "ranks": None,
         "pairs": {"names": names, "distance": pair_matrix(names, [one, two])},
         "correlations": correlation_rows(names, v_model, v_synthetic),
-        "columns": [_column(codec, name, side, synthetic, one) for name in names],
+        "columns": [_with_noise(_column(codec, name, side, synthetic, one), model, ledger) for name in names],
         "learning": None,
         "certificate": certificate,
     }
-    return add_verdict(document)
+    return add_statement(document)
 
 
 def _stored_type(kind: pa.DataType) -> pa.DataType:
@@ -171,6 +175,26 @@ def _column(table: Codec, name: str, side: ModelSide, synthetic: pa.Table, one: 
         "true": None,
         "synthetic": statistics_row(describe(column)),
         "histogram": histogram_row(bars),
+    }
+
+
+def _with_noise(column: Document, model: TupleModel, ledger: Document | None) -> Document:
+    """The column with the noise of its first released counts: of one cell, and of each bar as an error of its share.
+
+    A bar of several cells has the noise of their sum. Later releases make errors smaller, and none makes them larger.
+    """
+    entries = [] if ledger is None else ledger["entries"]
+    first = next((e for e in entries if e["kind"] == "counts" and e["attributes"] == [column["name"]]), None)
+    if first is None or not first["sigma"]:
+        return column
+    histogram, rows, cells = column["histogram"], max(1.0, model.num_rows), math.prod(first["shape"])
+    scale = histogram["scale"]
+    each = 1 if histogram["kind"] == Kind.CATEGORY.value else max(1.0, cells / max(1, len(scale)))
+    error = _DEVIATIONS * first["sigma"] * math.sqrt(each) / rows
+    return {
+        **column,
+        "noise": {"sigma": first["sigma"], "cells": cells, "error": error},
+        "histogram": {**histogram, "scale": [{**bar, "error": error} for bar in scale]},
     }
 
 

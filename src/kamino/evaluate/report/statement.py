@@ -23,7 +23,10 @@ def statement_of(
         raise InputError("found a certificate without privacy facts; expected one that kamino synth wrote")
     spent, domains = privacy.get("spent_epsilon"), certificate.get("domains")
     known = certificate.get("sha256")
+    words, notes = certificate.get("words"), certificate.get("notes")
     return {
+        "notes": [str(note) for note in notes] if isinstance(notes, list) else [],
+        "meaning": str(words["meaning"]) if isinstance(words, Mapping) and "meaning" in words else None,
         "mark": str(certificate.get("mark", "unknown")),
         "privacy": {
             "epsilon": _number(privacy.get("epsilon")),

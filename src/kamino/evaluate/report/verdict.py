@@ -64,6 +64,22 @@ def add_verdict(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "verdict": verdict}
 
 
+FAITHFUL, UNFAITHFUL = "faithful to what was released", "not faithful to what was released"
+
+
+def add_statement(document: dict[str, Any]) -> dict[str, Any]:
+    """A public document with what it is, in place of a verdict: released statistics do not tell how good a table is.
+
+    Guarantees:
+        It praises nothing and calls nothing poor.  [test_the_public_page_does_not_praise]
+    """
+    judged = add_verdict(document)
+    verdict = {name: value for name, value in judged["verdict"].items() if name != "level"}
+    faithful = judged["verdict"]["level"] == "good"
+    reasons = [{"text": reason["text"]} for reason in verdict["reasons"]]
+    return {**judged, "verdict": {**verdict, "statement": FAITHFUL if faithful else UNFAITHFUL, "reasons": reasons}}
+
+
 def _pairs(marginals: list[dict[str, Any]]) -> tuple[float, float]:
     """The mean distance of pairs, or of single columns where there is but one, and up to where it is good."""
     if not marginals:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +15,15 @@ import kamino
 from kamino.constraints import DenialConstraint, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.engine.typing import SPELLINGS
+from kamino.evaluate.following import Following
 from kamino.limits import text_problem
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.conditions import Given, plain_condition
-from kamino.pipeline.output.notes import distance_notes, found_notes, promise_notes, trusted_notes
+from kamino.pipeline.output.learned_maps import expected_right, map_notes
+from kamino.pipeline.output.notes import distance_notes, fewer_notes, found_notes, promise_notes, trusted_notes
+from kamino.pipeline.output.provenance import meanings_of, today, words_of
+from kamino.pipeline.output.release_mark import mark_of, weak_notes
+from kamino.pipeline.plan.hopeless import most_rows
 from kamino.pipeline.plan.references import References, to_json
 from kamino.sampling import Sampling
 from kamino.sampling.soft.soft_notes import soft_notes
@@ -43,13 +49,14 @@ def certificate_of(
     *,
     rows: int,
     violations: Mapping[DenialConstraint, int],
+    following: Mapping[DenialConstraint, Following] = MappingProxyType({}),
     sha256: str | None = None,
     sweeps: SweepLog | None = None,
     given: Given | None = None,
 ) -> dict[str, Any]:
     """The facts of a run and of the table it made. Public: made from the ledger, the schema and the synthetic table.
 
-    `rows` and `violations` are those of the table, which is counted by `count_promised` and not again here.
+    `rows`, `violations` and `following` are those of the table, which is counted by `count_table`, not again here.
     `sweeps` is what `Synthesizer.sample` told while it drew the table, `given` the condition it was asked to meet.
     With schema, constraints and the events of the ledger in it, `kamino verify` derives all of it again from the table.
 
@@ -58,25 +65,29 @@ def certificate_of(
         A run with a seed or without noise is marked so.  [test_certificate_marks_what_must_not_be_released]
     """
     ledger = fitted.ledger
+    mark = mark_of(ledger, fitted.settings, fitted.model.num_rows)
     sources = fitted.schema.sources
     document: dict[str, Any] = {
         "format": FORMAT,
         "kamino": kamino.__version__,
-        "mark": ledger["mark"] or "for release",
+        "date": today(),
+        "mark": mark,
         "privacy": {
             "epsilon": ledger["epsilon"],
             "delta": ledger["delta"],
             "neighbours": ledger["neighbours"],
             "unit": ledger["unit"]["text"],
             "spent_epsilon": ledger["spent_epsilon"],
+            "meaning": meanings_of(ledger),
             "releases": len(ledger["entries"]),
         },
         "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
         "finding_domains": finding_cost(ledger),
         "rows": rows,
         "method": {name: getattr(fitted.settings, name).value for name in METHOD},
-        "constraints": _constraints(fitted, rows, violations, sweeps or SweepLog()),
+        "constraints": _constraints(fitted, rows, violations, following, sweeps or SweepLog()),
         "notes": list(notes_of(fitted, rows)),
+        "words": words_of(ledger, mark=mark),
     }
     if given:
         document["given"] = {name: plain_condition(value) for name, value in given.items()}
@@ -136,7 +147,11 @@ def _digest(content: bytes) -> str:
 
 
 def _constraints(
-    fitted: Fitted, rows: int, violations: Mapping[DenialConstraint, int], sweeps: SweepLog
+    fitted: Fitted,
+    rows: int,
+    violations: Mapping[DenialConstraint, int],
+    following: Mapping[DenialConstraint, Following],
+    sweeps: SweepLog,
 ) -> list[dict[str, Any]]:
     """Each constraint with its violations; a soft one also with its rate, what was measured, and its weight."""
     found = {each.constraint: each for each in fitted.soft.items}
@@ -154,6 +169,11 @@ def _constraints(
         if constraint in found:
             each = found[constraint]
             document |= {"measured": each.measured, "deviation": each.deviation, "weight": each.weight}
+        learned = expected_right(fitted, constraint)
+        if learned is not None:
+            document["expected_right"] = learned
+        if constraint in following:
+            document["reference"] = {"file": constraint.reference, **following[constraint].to_json()}
         documents.append(document)
     return documents
 
@@ -173,13 +193,17 @@ def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
     """What the reader would not expect of a table of `num_rows` rows; all of it from what is public."""
     codec = fitted.codec
     domains = (
+        *weak_notes(fitted.ledger, fitted.settings, fitted.model.num_rows),
         *found_notes(fitted.schema),
         *trusted_notes(fitted.schema, fitted.num_rows),
         *distance_notes(codec),
     )
     if not fitted.settings.sampling.keeps_hard_constraints:
         return domains
-    return (*domains, *promise_notes(codec, fitted.constraints, num_rows), *_soft_notes(fitted))
+    most = most_rows(codec, fitted.constraints)
+    fewer = fewer_notes(num_rows, most, fitted.model.num_rows)
+    maps = map_notes(fitted, fitted.constraints)
+    return (*domains, *fewer, *maps, *promise_notes(codec, fitted.constraints, num_rows), *_soft_notes(fitted))
 
 
 def _soft_notes(fitted: Fitted) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
-from kamino.constraints import ConstraintClass, Constraints, classify, print_constraint
+from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
 from kamino.constraints.language.printer import print_name
 from kamino.sampling.codes.comparing import Judge
 from kamino.schema import Categorical, Codec, Schema, Source
@@ -93,17 +94,26 @@ def _key_notes(codec: Codec, constraints: Constraints, num_rows: int) -> list[st
     return notes
 
 
+def fewer_notes(num_rows: int, most: int | None, noisy_rows: float) -> tuple[str, ...]:
+    """A line where hard keys allow fewer rows than the private table has, about, and no number was asked for."""
+    if most is None or num_rows != most or noisy_rows <= most:
+        return ()
+    return (f"hard keys allow {most:,} rows over these domains; the private table has about {round(noisy_rows):,}",)
+
+
 def _null_notes(codec: Codec, constraints: Constraints) -> list[str]:
     judge = Judge(codec)
     return [
         f"{print_name(name)}: only null satisfies the checks on it"
         for name, each in codec.attributes.items()
-        if each.null_code is not None and 0 < each.num_values <= _MOST_TRIED and _excludes_all(judge, constraints, name)
+        if each.null_code is not None and excludes_all(judge, constraints, name)
     ]
 
 
-def _excludes_all(judge: Judge, constraints: Constraints, name: str) -> bool:
-    """Whether the hard checks on one attribute alone leave no value of its domain."""
+def excludes_all(judge: Judge, constraints: Iterable[DenialConstraint], name: str) -> bool:
+    """Whether the hard checks on one attribute alone leave no value of its domain; a vast domain is not tried out."""
+    if not 0 < judge.codec[name].num_values <= _MOST_TRIED:
+        return False
     checks = [c for c in constraints if c.is_hard and c.is_unary and c.attributes == (name,)]
     if not checks:
         return False

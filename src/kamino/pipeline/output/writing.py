@@ -22,8 +22,9 @@ from kamino.errors import SamplingError
 from kamino.io.atomic import StagedFile, place_together, staged, target_of, telling_what_failed
 from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_parts
 from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.output.certificate import certificate_of, count_promised
+from kamino.pipeline.output.certificate import certificate_of
 from kamino.pipeline.output.conditions import Condition, Given, read_condition
+from kamino.pipeline.output.counted import Counted, count_table
 from kamino.pipeline.output.drawn_table import Ways, draw_columns, mend_columns
 from kamino.pipeline.stages import Stage
 from kamino.sampling import OnSweep
@@ -31,7 +32,6 @@ from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import Codec, CodedTable
 from kamino.schema.keys import check_keys
 
-Counts = Mapping[DenialConstraint, int]
 # Codes of a column in the smallest type that holds them.
 AnyCodes: TypeAlias = npt.NDArray[np.integer[Any]]
 
@@ -110,7 +110,13 @@ def write_drawn(
         counts = _write_clean(fitted, columns, num_rows, table, rng, ways, condition)
         digest = _sha256(table.temporary)
         certificate = certificate_of(
-            fitted, rows=num_rows, violations=counts, sha256=digest, sweeps=sweeps, given=given
+            fitted,
+            rows=num_rows,
+            violations=counts.violations,
+            following=counts.following,
+            sha256=digest,
+            sweeps=sweeps,
+            given=given,
         )
         if ways.spreadsheet_safe:
             certificate["spreadsheet_safe"] = True
@@ -125,7 +131,7 @@ def write_drawn(
         certificate_path=certificates[0],
         rows=num_rows,
         sha256=digest,
-        violations=MappingProxyType({print_constraint(each): count for each, count in counts.items()}),
+        violations=MappingProxyType({print_constraint(each): count for each, count in counts.violations.items()}),
         certificate=certificate,
     )
 
@@ -138,7 +144,7 @@ def _write_clean(
     rng: np.random.Generator,
     ways: Ways,
     condition: Condition,
-) -> Counts:
+) -> Counted:
     """Write the rows and count what they break as they read back; rows that break hard constraints are mended once,
     and so are rows that do not meet the condition.
     """
@@ -146,12 +152,12 @@ def _write_clean(
     if not condition.is_met(columns) and mode.keeps_hard_constraints:
         columns = mend_columns(fitted, columns, num_rows, rng, condition)
     counts = _write_and_count(fitted, columns, num_rows, file, ways)
-    if not mode.keeps_hard_constraints or not _broken(counts):
+    if not mode.keeps_hard_constraints or not counts.broken:
         return counts
     mended = mend_columns(fitted, columns, num_rows, rng, condition)
     counts = _write_and_count(fitted, mended, num_rows, file, ways)
-    if _broken(counts):
-        named = "; ".join(print_constraint(each) for each in _broken(counts))
+    if counts.broken:
+        named = "; ".join(print_constraint(each) for each in counts.broken)
         raise SamplingError(
             f"found a drawn table that breaks {named}; nothing was written. Ask for fewer rows, widen the domains, "
             "or make a constraint soft"
@@ -161,7 +167,7 @@ def _write_clean(
 
 def _write_and_count(
     fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, file: StagedFile, ways: Ways
-) -> Counts:
+) -> Counted:
     ways.progress(Stage.WRITE)
     check_keys(fitted.schema.attributes.values(), num_rows)
     counted = sorted({name for constraint in fitted.promised for name in constraint.attributes})
@@ -169,7 +175,7 @@ def _write_and_count(
         _parts(fitted, columns, num_rows), file, names=counted, spreadsheet_safe=ways.spreadsheet_safe
     )
     ways.progress(Stage.CHECK)
-    return count_promised(fitted, written)
+    return count_table(fitted, written)
 
 
 def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int) -> Iterator[pa.Table]:
@@ -184,10 +190,6 @@ def _compact(fitted: Fitted, columns: Mapping[str, IntArray]) -> dict[str, AnyCo
     """The same codes in the smallest type that holds them."""
     sizes = fitted.codec.sizes
     return {name: codes.astype(np.min_scalar_type(max(sizes[name] - 1, 0))) for name, codes in columns.items()}
-
-
-def _broken(counts: Counts) -> tuple[DenialConstraint, ...]:
-    return tuple(each for each, count in counts.items() if each.is_hard and count)
 
 
 def _both(ways: Ways, log: SweepLog) -> OnSweep:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kamino.constraints import Constraints, print_constraint
+from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.modelling import LeftOver, left_over
 from kamino.pipeline.output.notes import distance_notes, promise_notes, trusted_notes
+from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.plan.bound_schema import (
     NOTHING,
     bind_constraints,
@@ -23,14 +25,20 @@ from kamino.pipeline.plan.bound_schema import (
     check_names,
     held_by_keys,
     schema_for,
+    schema_types,
 )
 from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
+from kamino.pipeline.plan.hopeless import refuse_beyond_memory, refuse_hopeless
 from kamino.pipeline.plan.planned_discovery import TYPES, charge, discovery_share, planned_domains, planned_types
-from kamino.pipeline.plan.references import References, load_references
+from kamino.pipeline.plan.reference_domains import with_reference_domains
+from kamino.pipeline.plan.references import References, read_references, typed_references
+from kamino.pipeline.plan.required_types import refuse_clashing_types, with_required_types
+from kamino.pipeline.plan.whose_privacy import person_columns, refuse_unsaid_unit, unit_question
 from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import model_noise, planned_weights, weights_noise
 from kamino.privacy import Gate, gaussian_mu
+from kamino.privacy.accounting.meaning import Meaning, meaning_of_budget, of_epsilon
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
@@ -67,10 +75,11 @@ class RunPlan:
     with domains that are `missing`, these are. The schedule then ends there, and `with_schema` plans what follows.
 
     `given` are the constraints as they were given, `constraints` are bound to the schema, `held` are those that made-up
-    keys and `differences` between dates satisfy; whether more dates lie `close` together is measured. `sampling` is
-    None where the model chooses the order, but for `chains`: `sampling_along` makes it then. `marginal` or `neural` is
-    what the model is fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of
-    what is measured for soft constraints. `notes` say what a reader of the table may not expect.
+    keys and `differences` between dates satisfy; whether more dates lie `close` together is measured. `raw_references`
+    are the reference tables as they were read, `references` with the schema's types. `sampling` is None where the model
+    chooses the order, but for `chains`: `sampling_along` makes it then. `marginal` or `neural` is what the model is
+    fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of what is measured for
+    soft constraints. `notes` say what a reader of the table may not expect.
 
     Guarantees:
         A run makes the planned releases and no others.  [test_the_ledger_is_what_was_planned]
@@ -86,6 +95,7 @@ class RunPlan:
     differences: Mapping[str, Difference] = field(default_factory=dict)
     close: tuple[tuple[str, str], ...] = ()
     references: References = field(default_factory=dict, repr=False)
+    raw_references: References = field(default_factory=dict, repr=False)
     folder: Path = Path()
     num_rows: int | None = None
     schedule: Schedule = field(default_factory=Schedule)
@@ -122,6 +132,19 @@ class RunPlan:
         return 1 / gaussian_mu(self.settings.budget) if self.settings.budget.is_private else 0.0
 
     @property
+    def meaning(self) -> Meaning:
+        """What the budget means once it is spent: exact for a run of Gaussian releases, else what epsilon implies."""
+        budget = self.settings.budget
+        if self.settings.backend is Backend.MARGINAL or not budget.is_private:
+            return meaning_of_budget(budget)
+        return of_epsilon(budget.epsilon, budget.delta)
+
+    @property
+    def meaning_text(self) -> str:
+        """The same in words."""
+        return self.meaning.describe(self.settings.privacy_unit.describe(), self.settings.neighbours)
+
+    @property
     def expected(self) -> tuple[Expected, ...]:
         """The first histograms of the marginal model: the noise of a cell, and the distance it makes on average.
 
@@ -140,15 +163,26 @@ class RunPlan:
             found.append(Expected(attribute=attribute.name, cells=cells, sigma=sigma, distance=distance))
         return tuple(found)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the owner should settle before anything is spent: a weak promise, and whose privacy it is about."""
+        settings = self.settings
+        names = self.columns if self.schema is None else self.schema.names
+        weak = weak_promises(settings.epsilon, settings.delta, self.num_rows)
+        accepted = "accepted" if settings.accept else "such a table is not for release without --accept"
+        persons = person_columns(names, self.given) if settings.unit is None else ()
+        texts = text_order_notes(self.given, schema_types(self.schema)) if self.schema is not None else ()
+        return (*(f"{each}; {accepted}" for each in weak), *((unit_question(persons),) if persons else ()), *texts)
+
     def with_schema(self, schema: Schema) -> RunPlan:
         """The plan of what follows, once types or domains are found: by the same code as any other plan."""
         return plan_run(
-            schema,
+            with_required_types(schema, self.given) if self.schema is None else schema,
             self.given,
             self.settings,
             num_rows=self.num_rows,
             folder=self.folder,
-            references=None if self.schema is None else self.references,
+            raw_references=self.raw_references,
             earlier=self.schedule,
         )
 
@@ -168,13 +202,14 @@ class RunPlan:
             "neighbours": budget.neighbours.value,
             "unit": self.settings.privacy_unit.describe(),
             "noise_multiplier": self.noise_multiplier,
+            "meaning": {**self.meaning.to_json(), "text": self.meaning_text},
             "types_to_find": list(self.columns) if self.schema is None else [],
             "domains_to_find": list(self.missing) if self.schema is not None else [],
             "sampling": self._sampling_json(),
             "backend": self.settings.backend.value,
             "measurements": [vars(each) for each in self.expected],
             "releases": self.schedule.to_json(),
-            "notes": list(self.notes),
+            "notes": [*self.warnings, *self.notes],
             "neural": self.neural.to_json() if self.neural else None,
             "rows": self.num_rows,
         }
@@ -224,7 +259,9 @@ def plan_table(
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
     """
     check_has_columns(private)
+    refuse_beyond_memory(num_rows, len(private.names))
     check_names(constraints, list(private.names) if schema is None else list(schema))
+    refuse_unsaid_unit(private.names, constraints, settings)
     if schema is None and untyped:
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
     known = schema_for(private, schema, settings, listed)
@@ -239,7 +276,7 @@ def plan_run(
     columns: Sequence[str] = (),
     num_rows: int | None = None,
     folder: Path = Path(),
-    references: References | None = None,
+    raw_references: References | None = None,
     earlier: Schedule = Schedule(),
 ) -> RunPlan:
     """Plan a run from public facts.
@@ -251,30 +288,41 @@ def plan_run(
         columns: the names of the table's columns, needed without a schema only.
         num_rows: what you think or ask: for expected errors, for keys and for the neural model.
         folder: where paths of reference tables start.
-        references: the reference tables, if they were read before.
+        raw_references: the reference tables, if they were read before.
         earlier: the releases that found types or domains, which are paid for.
 
     Raises:
         SamplingError: the constraints clash, and no table can satisfy them.
+        InputError: a reference table cannot be used.
 
     Guarantees:
         No private table is an argument, so none is read.  [test_plan_command_reads_no_data]
     """
+    raw_references = read_references(constraints, folder=folder) if raw_references is None else raw_references
     plan = RunPlan(
-        settings=settings, given=constraints, columns=tuple(columns), num_rows=num_rows, folder=folder, schema=schema
+        settings=settings,
+        given=constraints,
+        columns=tuple(columns),
+        num_rows=num_rows,
+        folder=folder,
+        raw_references=raw_references,
     )
     if schema is None:
         check_names(constraints, list(columns))
+        refuse_clashing_types(constraints)
         return _with_sigmas(replace(plan, schedule=planned_types(columns, settings)))
     types_were_found = bool(earlier.part(TYPES))
+    schema = with_reference_domains(schema, raw_references, types_were_found=types_were_found)
     rules = _bind(constraints, schema, types_were_found=types_were_found)
     plan = replace(
         plan,
+        schema=schema,
         constraints=rules,
         held=held_by_keys(constraints, schema),
-        references=load_references(rules, schema, folder=folder) if references is None else references,
+        references=typed_references(raw_references, schema, rules),
         schedule=earlier,
     )
+    refuse_hopeless(schema, rules, num_rows, keeps=settings.sampling.keeps_hard_constraints)
     if schema.missing_domains:
         share = discovery_share(settings, types=types_were_found)
         found = planned_domains(schema, share, private=settings.budget.is_private)

@@ -15,7 +15,7 @@ from kamino.errors import InputError, PrivacyError
 from kamino.io.text import read_text
 from kamino.pipeline.output.certificate import METHOD, finding_cost, hashes_of, plain, violation_rate
 from kamino.pipeline.plan.bound_schema import bind_constraints, held_by_keys
-from kamino.pipeline.plan.references import References, load_references
+from kamino.pipeline.plan.references import References, read_references, typed_references
 from kamino.pipeline.verifying.case import Case, event_of
 from kamino.pipeline.verifying.signatures import (
     fingerprint,
@@ -231,7 +231,8 @@ def check_rules(case: Case) -> Iterator[Finding]:
     claimed = sorted({claim["text"] for claim in case.certificate.claims})
     different = sorted(set(expected) ^ set(claimed))
     yield _same("constraints that were given", "the same", "; ".join(different) or "the same", holds=not different)
-    references = load_references(bind_constraints(given, schema), schema, folder=case.rules.parent)
+    bound = bind_constraints(given, schema)
+    references = typed_references(read_references(bound, folder=case.rules.parent), schema, bound)
     stated = case.document["hashes"]["references"]
     for name, digest in hashes_of("", (), {}, references)["references"].items():
         yield _same(f"reference table of {name}", stated.get(name), digest)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -105,6 +105,11 @@ def epsilon_of(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
 
 @lru_cache(maxsize=256)
 def _epsilon_by_pld(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
+    return float(compose(total, neighbours).get_epsilon(delta))
+
+
+def compose(total: Tally, neighbours: Neighbours) -> Any:
+    """Return the accountant of dp_accounting with the Gaussian and sampled events of a tally: its whole curve."""
     import dp_accounting
     from dp_accounting import pld
 
@@ -120,4 +125,4 @@ def _epsilon_by_pld(total: Tally, *, delta: float, neighbours: Neighbours) -> fl
     for event, count in total.sampled:
         inner = dp_accounting.GaussianDpEvent(event.noise_multiplier)
         accountant.compose(dp_accounting.PoissonSampledDpEvent(event.sampling_rate, inner), count)
-    return float(accountant.get_epsilon(delta))
+    return accountant

@@ -33,16 +33,16 @@ def refuse_unsatisfiable(judge: Judge, constraints: Sequence[DenialConstraint], 
 def unsatisfiable(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int) -> SamplingError:
     """Return the error that names a smallest set without a solution."""
     named = smallest_clash(judge, hard, num_rows)
-    lines = "\n".join(f"  {print_constraint(constraint)}" for constraint in named)
+    texts = "; ".join(print_constraint(constraint) for constraint in named)
     what = "this constraint" if len(named) == 1 else "these constraints together"
     if all(constraint.is_unary for constraint in named):
         return SamplingError(
-            f"no row over the schema's domains satisfies {what}:\n{lines}\n"
+            f"no row over the schema's domains satisfies {what}: {texts}. "
             "Widen a domain, let an attribute be null, or drop or soften a constraint."
         )
     rows = f"{num_rows} {'row' if num_rows == 1 else 'rows'}"
     return SamplingError(
-        f"no table of {rows} over the schema's domains satisfies {what}:\n{lines}\n"
+        f"no table of {rows} over the schema's domains satisfies {what}: {texts}. "
         "Ask for fewer rows, widen a domain, or drop or soften a constraint."
     )
 

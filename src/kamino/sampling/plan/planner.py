@@ -158,7 +158,7 @@ def require(
     hard, weighted, soft = _by_strength(constraints, codec)
     checked = refuse_unsatisfiable(Judge(codec), hard, 2 if num_rows is None else num_rows)
     kept, implied = split_implied(hard)
-    maps = _read_references(codec, kept, references or {})
+    maps = _read_references(codec, hard, references or {})
     rules = Rules(
         pairs=tuple(c for c in kept if not c.is_unary),
         checks=tuple(c for c in kept if c.is_unary),

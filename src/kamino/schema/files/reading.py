@@ -154,9 +154,10 @@ def _reader(attribute: GridAttribute, low: int, high: int) -> Callable[[Any], in
         case Real(decimals=decimals):
             return lambda value: _number_tick(value, decimals, low, high)
         case Date():
-            return lambda value: _time_tick(value, lambda moment: tick_of_date(moment.date()), low, high)
+            days = lambda moment: tick_of_date(moment.date())  # noqa: E731
+            return lambda value: _time_tick(value, days, low, high, attribute.format)
         case Datetime():
-            return lambda value: _time_tick(value, tick_of_datetime, low, high)
+            return lambda value: _time_tick(value, tick_of_datetime, low, high, attribute.format)
         case _:
             assert_never(attribute)
 
@@ -176,8 +177,20 @@ def _number_tick(value: str | Decimal, decimals: int, low: int, high: int) -> in
         return None
 
 
-def _time_tick(value: str, tick: Callable[[dt.datetime], int], low: int, high: int) -> int | None:
+def _time_tick(
+    value: str, tick: Callable[[dt.datetime], int], low: int, high: int, shape: str | None = None
+) -> int | None:
     try:
-        return min(max(tick(dt.datetime.fromisoformat(value.strip())), low), high)
+        moment = _moment(value.strip(), shape)
+        found = tick(moment)
+        if shape is not None and "%y" in shape and found > high:
+            # A year of two digits is taken for one of this century, and is of the last where that is in the range.
+            found = tick(moment.replace(year=moment.year - 100))
+        return min(max(found, low), high)
     except (ValueError, OverflowError):
         return None
+
+
+def _moment(text: str, shape: str | None) -> dt.datetime:
+    """Read a moment as its format says, or as ISO 8601 has it."""
+    return dt.datetime.fromisoformat(text) if shape is None else dt.datetime.strptime(text, shape)

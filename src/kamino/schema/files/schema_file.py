@@ -23,7 +23,8 @@ class _SchemaFile(BaseModel):
     model_config = ConfigDict(extra="forbid", title="Kamino schema")
 
     unit: StrictStr | None = Field(
-        default=None, description="The attribute that tells whose row it is; by default each row is its own unit."
+        default=None,
+        description="The attribute that tells whose row it is, or row to say that each row is its own unit.",
     )
     max_rows: Annotated[StrictInt, Field(ge=1, le=MAX_UNIT_ROWS)] | None = Field(
         default=None, description="How many rows of one unit are kept."
@@ -72,7 +73,7 @@ def write_schema(schema: Schema) -> str:
     """Return the text of a schema file; fields that are at their defaults are left out."""
     content: dict[str, Any] = {}
     if schema.unit is not None:
-        content |= {"unit": schema.unit, "max_rows": schema.max_rows}
+        content |= {"unit": schema.unit, **({} if schema.max_rows is None else {"max_rows": schema.max_rows})}
     content["attributes"] = {name: _plain_fields(attribute) for name, attribute in schema.attributes.items()}
     return dump_yaml(content)
 

@@ -1,0 +1,104 @@
+"""Which cells of a table do not fit its schema, and would be changed by a run. For the owner: counted exactly."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema, attribute_codec
+from kamino.schema.attributes import GridAttribute
+from kamino.schema.column_types import check_columns
+from kamino.schema.files.reading import read_ticks
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellCheck:
+    """The cells of one column: `unreadable` are no value of its type, `outside` lie beyond its domain."""
+
+    name: str
+    unreadable: int
+    outside: int
+    forbidden_nulls: int
+
+    @property
+    def faults(self) -> int:
+        """All cells that do not fit."""
+        return self.unreadable + self.outside + self.forbidden_nulls
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for machines."""
+        return asdict(self)
+
+
+def check_cells(table: pa.Table, schema: Schema) -> tuple[CellCheck, ...]:
+    """Count, for each column that carries data, the cells that do not fit; a domain that is missing excludes nothing.
+
+    The table is read as a run reads it: the cells of a CSV file as text.
+
+    Guarantees:
+        What is unreadable, outside and null is told apart.  [test_cells_that_do_not_fit_are_counted]
+    """
+    check_columns(schema, table)
+    return tuple(_check(table.column(name), name, schema[name]) for name in schema if not isinstance(schema[name], Key))
+
+
+def _check(column: pa.ChunkedArray, name: str, attribute: Attribute) -> CellCheck:
+    forbidden = 0 if attribute.nullable else column.null_count
+    known = column.drop_null()
+    unreadable = outside = 0
+    if len(known) and (attribute.has_domain or not isinstance(attribute, Categorical)):
+        counts = pa.concat_arrays(known.chunks).value_counts()
+        bad, beyond = _faults(counts.field("values"), name, attribute)
+        numbers = np.asarray(counts.field("counts"))
+        unreadable, outside = int(numbers[bad].sum()), int(numbers[beyond].sum())
+    return CellCheck(name=name, unreadable=unreadable, outside=outside, forbidden_nulls=forbidden)
+
+
+def _faults(values: pa.Array, name: str, attribute: Attribute) -> tuple[Mask, Mask]:
+    """Which of the different values of a column cannot be read, and which lie outside the domain."""
+    nothing = np.zeros(len(values), dtype=np.bool_)
+    match attribute:
+        case Categorical() | Boolean():
+            # With null allowed and no other, what does not fit becomes null.
+            dropped = {"nullable", "other"}
+            fields = {key: value for key, value in attribute.fields().items() if key not in dropped}
+            codec = attribute_codec(name, type(attribute)(**fields, nullable=True))
+            lost = codec.encode(pa.chunked_array([values])) == codec.null_code
+            if isinstance(attribute, Categorical):
+                return nothing, lost & (np.asarray(values.cast(pa.string())) != str(attribute.other))
+            return lost, nothing
+        case Integer() | Real() | Date() | Datetime():
+            ticks = read_ticks(_widest(attribute), values)
+            if not attribute.has_domain:
+                return ticks.missing, nothing
+            grid = attribute.grid
+            return ticks.missing, ~ticks.missing & ((ticks.values < grid.start) | (ticks.values > grid.last))
+        case _:
+            return nothing, nothing
+
+
+def _widest(attribute: GridAttribute) -> GridAttribute:
+    """An attribute of the same kind and the same ticks, over nearly everything that can be written."""
+    match attribute:
+        case Integer():
+            return Integer(min=-(2**60), max=2**60)
+        case Real(decimals=decimals):
+            end = Decimal(10) ** (14 - decimals)
+            return Real(min=-end, max=end, decimals=decimals)
+        case Date():
+            # Which century a year of two digits is of, follows from the end of the range.
+            short = attribute.format is not None and "%y" in attribute.format and attribute.max is not None
+            last_day = attribute.max if short else dt.date(9999, 12, 31)
+            return Date(min=dt.date(1, 1, 1), max=last_day, format=attribute.format)
+        case Datetime():
+            aware = dt.UTC if attribute.timezone is not None else None
+            first, last = (dt.datetime(year, 1, 2, tzinfo=aware) for year in (1, 9999))
+            return Datetime(min=first, max=last, timezone=attribute.timezone, format=attribute.format)

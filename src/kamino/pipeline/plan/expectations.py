@@ -1,0 +1,215 @@
+"""What to expect, before anything is paid: the errors of counts, in words, and what a run takes.
+
+What is measured first of a column has noise sigma in each cell; later measurements make the error smaller, and drawing
+rows adds a little. Most pairs that matter are measured once more, with what the first measurements leave of the budget.
+The bounds hold for 90 to 99 of 100 counts that are not hidden by the noise itself; their factors are from runs on the
+tables of the test. A pair that the model does not measure may be further off. All errors scale with the noise of the
+budget, so that several budgets stand side by side.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kamino.constraints import Constraints
+from kamino.errors import InputError
+from kamino.pipeline.plan.hopeless import memory_of
+from kamino.pipeline.plan.run_plan import RunPlan, plan_run
+from kamino.pipeline.settings import Backend
+from kamino.privacy import Budget, gaussian_mu
+from kamino.schema import Categorical, Date, Datetime, Schema
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+# Of the noise of a measurement, what most counts lie within; and what drawing and inference add, as a share of rows.
+_COLUMN, _PAIR = 1.25, 3.2
+_DRAWING = 0.0013
+# A model measures about so many pairs for each column, from about this part of the budget.
+_PAIRS_PER_COLUMN, _LEFT = 1.5, 0.8
+# Distances are measured in so many bins of a column at most.
+_BINS = 16
+# A domain that is still to be found is taken for one of this size.
+_CATEGORIES, _NUMBERS = 20, 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """The errors of one plan at its own noise: of counts of each column, and of a typical pair. Public.
+
+    `assumed` are the columns whose domains are still missing, and were taken for ones of a round size.
+    """
+
+    rows: int
+    noise_multiplier: float
+    columns: dict[str, tuple[int, float]]
+    pair_cells: int
+    pair_sigma: float
+    assumed: tuple[str, ...] = ()
+
+    def column_bound(self, name: str, *, noise: float | None = None) -> float:
+        """Within how many rows a count of one value (or one of sixteen intervals) of a column comes out."""
+        cells, sigma = self.columns[name]
+        wide = sigma * math.sqrt(max(1.0, cells / _BINS)) if cells > _BINS * 4 else sigma
+        return _COLUMN * math.hypot(wide * self._scale(noise), _DRAWING * self.rows)
+
+    def pair_bound(self, *, noise: float | None = None) -> float:
+        """Within how many rows a count of two values of a typical pair of columns comes out."""
+        return _PAIR * math.hypot(self.pair_sigma * self._scale(noise), _DRAWING * self.rows / 2)
+
+    def pair_distance(self, *, noise: float | None = None) -> float:
+        """The share of rows that noise puts out of place in a typical pair of columns."""
+        sigma = self.pair_sigma * self._scale(noise)
+        return min(1.0, self.pair_cells * sigma * math.sqrt(2 / math.pi) / 2 / max(1, self.rows))
+
+    def _scale(self, noise: float | None) -> float:
+        return 1.0 if noise is None or not self.noise_multiplier else noise / self.noise_multiplier
+
+    def epsilon_for(self, distance: float, *, delta: float) -> float:
+        """The epsilon at which a typical pair of columns is within a distance.
+
+        Guarantees:
+            A plan for that epsilon states the distance.  [test_accuracy_gives_the_epsilon_it_takes]
+        """
+        if not 0 < distance < 1:
+            raise InputError(f"found --accuracy {distance:g}; expected a share of rows between 0 and 1, such as 0.05")
+        import dp_accounting  # slow to import: only when a price is asked
+
+        unit = self.pair_cells * self.pair_sigma / self.noise_multiplier * math.sqrt(2 / math.pi) / 2
+        return float(dp_accounting.get_epsilon_gaussian(distance * self.rows / unit, delta))
+
+    def sentences(self) -> list[str]:
+        """The errors in words, the column with the largest one first."""
+        worst = sorted(self.columns, key=lambda name: -self.column_bound(name))
+        shown = max(10, round(self.rows / 100))
+        said = [
+            f"{name}: a count of {shown:,} rows comes out within ±{self.column_bound(name):,.0f}"
+            + (" (if it has about as many values as assumed)" if name in self.assumed else "")
+            for name in worst
+        ]
+        pair = f"a typical pair of columns: a count of {shown:,} rows comes out within ±{self.pair_bound():,.0f}"
+        return [*said, pair]
+
+    def to_json(self, budget: Budget) -> dict[str, Any]:
+        """Plain data for machines, at several epsilons."""
+        return {
+            "rows": self.rows,
+            "columns": {name: self.column_bound(name) for name in self.columns},
+            "pair": self.pair_bound(),
+            "pair_distance": self.pair_distance(),
+            "assumed": list(self.assumed),
+            "by_epsilon": {
+                f"{epsilon:g}": {
+                    "columns": {name: self.column_bound(name, noise=noise) for name in self.columns},
+                    "pair": self.pair_bound(noise=noise),
+                    "pair_distance": self.pair_distance(noise=noise),
+                }
+                for epsilon, noise in self.at_epsilons(budget)
+            },
+        }
+
+    def at_epsilons(self, budget: Budget) -> list[tuple[float, float]]:
+        """Several epsilons, that of the budget among them, each with the noise multiplier it allows."""
+        epsilons = sorted({*EPSILONS, budget.epsilon} - {math.inf})
+        return [(each, 1 / gaussian_mu(replace(budget, epsilon=each))) for each in epsilons]
+
+
+def accuracy_of(plan: RunPlan) -> Accuracy | None:
+    """The errors to expect of a plan with a number of rows; None without one, without noise, and for neural models.
+
+    Guarantees:
+        Of counts above the noise, 90 to 99 of 100 are within the bound.  [test_counts_lie_within_the_stated_errors]
+    """
+    if not plan.num_rows or plan.settings.backend is not Backend.MARGINAL or not plan.settings.budget.is_private:
+        return None
+    missing = plan.known.missing_domains if plan.schema is not None else ()
+    if plan.schema is None:
+        return None
+    complete = plan
+    if missing:
+        assumed = _assumed(plan.schema)
+        complete = plan_run(assumed, Constraints(), plan.settings, num_rows=plan.num_rows, earlier=plan.schedule)
+    columns = {each.attribute: (each.cells, each.sigma) for each in complete.expected}
+    if not columns:
+        return None
+    sizes = sorted(min(_BINS, cells) for cells, _ in columns.values())
+    typical = sizes[len(sizes) // 2]
+    pairs = max(1.0, min(_PAIRS_PER_COLUMN * len(columns), len(columns) * (len(columns) - 1) / 2))
+    unit = _unit(complete)
+    return Accuracy(
+        rows=plan.num_rows,
+        noise_multiplier=plan.noise_multiplier,
+        columns=columns,
+        pair_cells=typical**2,
+        pair_sigma=unit * plan.noise_multiplier * math.sqrt(pairs / _LEFT),
+        assumed=missing,
+    )
+
+
+def _unit(plan: RunPlan) -> float:
+    """How far one privacy unit moves a histogram: what noise multipliers are multiplied by."""
+    first = next(each for each in plan.schedule if each.sigma and each.noise_multiplier and each.kind == "counts")
+    return (first.sigma or 0.0) / (first.noise_multiplier or 1.0)
+
+
+def _assumed(schema: Schema) -> Schema:
+    """The schema with a domain of a round size for each attribute that has none yet."""
+    for name in schema.missing_domains:
+        attribute = schema[name]
+        domain: dict[str, Any] = {"min": 0, "max": _NUMBERS - 1}
+        if isinstance(attribute, Categorical):
+            domain = {"values": [f"value {number}" for number in range(_CATEGORIES)]}
+            if attribute.holds_integers:
+                domain = {"values": list(range(_CATEGORIES))}
+        elif isinstance(attribute, Date):
+            domain = {"min": dt.date(2000, 1, 1), "max": dt.date(2000, 4, 9)}
+        elif isinstance(attribute, Datetime):
+            aware = dt.UTC if attribute.timezone is not None else None
+            domain = {"min": dt.datetime(2000, 1, 1, tzinfo=aware), "max": dt.datetime(2000, 4, 9, tzinfo=aware)}
+        schema = schema.with_domain(name, **domain)
+    return schema
+
+
+# Seconds of one core for each pair of columns and for each cell, from runs on tables of 20,000 to 40,000 rows.
+_PER_PAIR = 0.08
+_PER_CELL = 1.2e-5
+_ROWS_SHOWN = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """What a run takes for a table of `rows` rows: so many as were asked for, or a round number to judge by."""
+
+    rows: int
+    passes: int
+    memory: int
+    seconds: float
+    is_complete: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for machines."""
+        return vars(self)
+
+    def describe(self) -> str:
+        """The effort in a sentence."""
+        more = "" if self.is_complete else ", and those that follow once domains are found"
+        return (
+            f"at most {self.passes:,} passes over some columns of the table{more}; for {self.rows:,} rows about "
+            f"{max(1, self.memory // 2**20):,} MiB of memory and, with the default model, about "
+            f"{max(1.0, self.seconds):.0f} s of one core (wide columns take longer)"
+        )
+
+
+def effort_of(plan: RunPlan) -> Effort:
+    """What a run by this plan takes. Says nothing of the private table, whose number of rows is private."""
+    rows = plan.num_rows or _ROWS_SHOWN
+    columns = len(plan.columns) if plan.schema is None else len(plan.schema)
+    pairs = columns * (columns - 1) // 2
+    return Effort(
+        rows=rows,
+        passes=sum(each.most for each in plan.schedule if each.kind != "aside"),
+        memory=memory_of(rows, columns),
+        seconds=_PER_PAIR * pairs + _PER_CELL * rows * columns,
+        is_complete=plan.is_complete,
+    )

@@ -1,0 +1,74 @@
+"""Whose privacy? Columns that look like the id of a person, by their names alone, make a run ask.
+
+A table may have many rows for each person. With "unit: one row" the promise is then about one of them, and says little
+about the person. Only the owner knows; what the names of columns suggest is enough to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kamino.constraints import ConstraintClass, Constraints, classify
+from kamino.constraints.language.printer import print_name
+from kamino.errors import InputError
+from kamino.pipeline.settings import ROW, Settings
+
+# Who a row may be about. Many tables have several rows for each of them.
+_PEOPLE = (
+    "account applicant beneficiary borrower cardholder child citizen client consumer customer cust debtor donor driver "
+    "employee emp enrollee guest household individual inmate insured investor learner member panelist parent "
+    "participant passenger patient pat payer payee person people player policyholder pupil recipient resident "
+    "respondent staff student subject subscriber survivor taxpayer tenant user victim visitor voter worker"
+)
+_ENDINGS = "identifier pseudonym number uuid guid hash code num uid key ref id no nr"
+# Numbers and names that stand for one person by themselves.
+_NUMBERS = (
+    "ssn nin nino nhs mrn passport email username userid login msisdn imsi imei iban pesel bsn cpf curp dni "
+    "aadhaar personnummer nationalid socialsecurity socialsecuritynumber"
+)
+_WHO, _NUMBERED, _ALONE = frozenset(_PEOPLE.split()), tuple(_ENDINGS.split()), frozenset(_NUMBERS.split())
+
+
+def looks_like_person(name: str) -> bool:
+    """Whether the name of a column says that it tells persons apart.
+
+    >>> [looks_like_person(name) for name in ("patient_id", "customerNumber", "SSN", "zip", "id", "patient_age")]
+    [True, True, True, False, False, False]
+    """
+    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
+    joined = "".join(words)
+    if any(word in _ALONE for word in words) or joined in _ALONE:
+        return True
+    ending = next((each for each in _NUMBERED if joined.endswith(each)), None)
+    if ending is None:
+        return False
+    rest = joined.removesuffix(ending)
+    return rest in _WHO or rest.removesuffix("s") in _WHO or any(word in _WHO for word in words)
+
+
+def person_columns(names: Iterable[str], constraints: Constraints = Constraints()) -> tuple[str, ...]:
+    """The columns that look like the id of a person, but for those that a hard key says are different in all rows."""
+    keys = {c.attributes for c in constraints if c.is_hard and classify(c) is ConstraintClass.KEY}
+    return tuple(name for name in names if looks_like_person(name) and (name,) not in keys)
+
+
+def refuse_unsaid_unit(names: Iterable[str], constraints: Constraints, settings: Settings) -> None:
+    """Refuse a table with the ids of persons where nobody said whose privacy is promised.
+
+    Guarantees:
+        Nothing is spent before that is said.  [test_synth_asks_whose_privacy]
+    """
+    found = person_columns(names, constraints)
+    if found and settings.unit is None:
+        raise InputError(f"{unit_question(found)}. Nothing was spent")
+
+
+def unit_question(found: tuple[str, ...]) -> str:
+    """What is to be said where columns look like the ids of persons."""
+    listed, looks = ", ".join(map(print_name, found)), "looks" if len(found) == 1 else "look"
+    return (
+        f"found {listed}, which {looks} like the id of a person, and no word on whose privacy is promised; expected "
+        f"--unit {print_name(found[0])} --max-rows N (hides all rows of one person together, N of them kept) or "
+        f"--unit {ROW} (each row is another person's, or one row is all that is to be hidden)"
+    )

@@ -1,0 +1,195 @@
+"""What an owner learns before paying: cells that do not fit, errors to expect, the epsilon that an accuracy takes."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from tests.cli.test_check_command import kamino
+
+from kamino import Synthesizer
+from kamino.constraints import Constraints, ValueType
+from kamino.constraints.analysis.text_orders import text_order_notes
+from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.errors import SchemaError
+from kamino.evaluate.cells import check_cells
+from kamino.pipeline.plan.expectations import accuracy_of
+from kamino.schema import Boolean, Categorical, Codec, Date, Datetime, Integer, Real, Schema
+from kamino.schema.files.date_formats import find_format
+
+
+def test_cells_that_do_not_fit_are_counted(tmp_path: Path) -> None:
+    schema = Schema(
+        attributes={
+            "c": Categorical(values=["a", "b"], nullable=True),
+            "o": Categorical(values=["a"], other="rest"),
+            "n": Integer(min=0, max=9),
+            "r": Real(min=0, max=1, decimals=1, nullable=True),
+            "b": Boolean(),
+            "d": Date(min="2020-01-01", max="2020-12-31", format="%d.%m.%Y"),
+        }
+    )
+    table = pa.table(
+        {
+            "c": ["a", "x", None, "b"],
+            "o": ["a", "rest", "z", None],
+            "n": ["3", "ten", "10", None],
+            "r": ["0.5", "-3", "1e99", "?"],
+            "b": ["yes", "no", "maybe", "1"],
+            "d": ["01.02.2020", "2020-02-01", "01.02.2021", "31.12.2020"],
+        }
+    )
+    found = {each.name: (each.unreadable, each.outside, each.forbidden_nulls) for each in check_cells(table, schema)}
+    assert found == {"c": (0, 1, 0), "o": (0, 1, 1), "n": (1, 1, 1), "r": (1, 2, 0), "b": (1, 0, 0), "d": (1, 1, 0)}
+    from kamino.io import write_table
+
+    write_table(table, tmp_path / "t.csv")
+    (tmp_path / "s.yaml").write_text(schema.to_yaml())
+    ran = kamino("check", "t.csv", "-s", "s.yaml", "--json", cwd=tmp_path)
+    assert ran.returncode == 1, ran.stderr
+    told = {each["name"]: each["unreadable"] for each in json.loads(ran.stdout)["cells"]}
+    assert told == {"c": 0, "o": 0, "n": 1, "r": 1, "b": 1, "d": 1}
+    assert kamino("check", "t.csv", cwd=tmp_path).returncode == 2
+
+
+def made_of_chains(rows: int) -> pa.Table:
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 6, rows)
+    b = (a + (rng.random(rows) < 0.3) * rng.integers(0, 6, rows)) % 6
+    c = rng.choice(12, rows, p=np.arange(12, 0, -1) / 78)
+    d = np.clip((b * 10 + rng.normal(0, 8, rows)).astype(int) + 30, 0, 119)
+    e = rng.integers(0, 2, rows)
+    parts = {"a": a, "b": b, "c": c, "e": e, "f": (c + e) % 4}
+    return pa.table({**{name: part.astype(str).tolist() for name, part in parts.items()}, "d": d})
+
+
+def made_of_one_cause(rows: int) -> pa.Table:
+    rng = np.random.default_rng(1)
+    cause = rng.integers(0, 3, rows)
+    return pa.table(
+        {
+            f"v{i}": ((cause + (rng.random(rows) < 0.5) * rng.integers(0, 3 + i, rows)) % (3 + i)).astype(str).tolist()
+            for i in range(10)
+        }
+    )
+
+
+def places(one: pa.ChunkedArray, two: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Two columns as cells: values, or sixteen intervals of the first one's range."""
+    left, right = one.to_pandas(), two.to_pandas()
+    if left.dtype.kind in "if" and left.nunique() > 16:
+        low, high = left.min(), left.max()
+        cells = [np.clip((c - low) / (high - low + 1e-9) * 16, 0, 15.5).fillna(16).astype(int) for c in (left, right)]
+        return cells[0].to_numpy(), cells[1].to_numpy(), 17
+    both = pd.factorize(pd.concat([left, right]), use_na_sentinel=False)[0]
+    return both[: len(left)], both[len(left) :], int(both.max()) + 1
+
+
+@pytest.mark.parametrize("name", ["tax", "chains", "one cause"])
+def test_counts_lie_within_the_stated_errors(name: str) -> None:
+    """Of counts above the noise, 90 to 99 of 100 lie within what is stated, for columns and for pairs."""
+    table, rules = {
+        "tax": lambda: (tax(8000, seed=2), TAX_CONSTRAINTS),
+        "chains": lambda: (made_of_chains(6000), ""),
+        "one cause": lambda: (made_of_one_cause(10_000), ""),
+    }[name]()
+    ones, twos = [], []
+    for seed in range(3):
+        made = Synthesizer(None, rules, trust_domain=True, seed=seed)
+        errors = accuracy_of(made.dry_run(table, num_rows=table.num_rows))
+        assert errors is not None
+        drawn = made.fit(table).sample(table.num_rows)
+        cells = {column: places(table[column], drawn[column]) for column in table.column_names}
+        for column, (left, right, size) in cells.items():
+            true, found = (np.bincount(side, minlength=size) for side in (left, right))
+            shown = true >= errors.columns[column][1]
+            ones += (np.abs(true - found)[shown] <= errors.column_bound(column)).tolist()
+        for x, y in combinations(cells, 2):
+            (a, b, k), (c, d, m) = cells[x], cells[y]
+            if k * m <= 2000:
+                true, found = (np.bincount(i * m + j, minlength=k * m) for i, j in ((a, c), (b, d)))
+                shown = true >= errors.pair_sigma
+                twos += (np.abs(true - found)[shown] <= errors.pair_bound()).tolist()
+    covered = (float(np.mean(ones)), float(np.mean(twos)))
+    assert 0.90 <= covered[0] <= 0.99, covered
+    assert 0.90 <= covered[1] <= 0.99, covered
+
+
+SCHEMA = Schema(attributes={"a": Categorical(values=list("abcdefgh")), "n": Integer(min=0, max=99), "open": Integer()})
+
+
+def test_accuracy_gives_the_epsilon_it_takes() -> None:
+    known = Schema(attributes={name: SCHEMA[name] for name in ("a", "n")})
+    errors = accuracy_of(Synthesizer(known).plan(20_000))
+    assert errors is not None
+    needed = errors.epsilon_for(0.01, delta=1e-6)
+    there = accuracy_of(Synthesizer(known, epsilon=needed).plan(20_000))
+    assert there is not None
+    assert there.pair_distance() == pytest.approx(0.01, rel=1e-3)
+
+
+def test_plan_tells_errors_with_domains_missing(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SCHEMA.to_yaml())
+    ran = kamino("plan", "-s", "s.yaml", "-n", "20000", "--accuracy", "0.05", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    for said in (
+        "a: a count of 200 rows comes out within ±",
+        "open: a count",
+        "a typical pair of columns",
+        "epsilon 0.5",
+    ):
+        assert said in ran.stdout
+    assert "takes epsilon" in ran.stdout
+    told = json.loads(kamino("plan", "-s", "s.yaml", "-n", "20000", "--json", cwd=tmp_path).stdout)["accuracy"]
+    assert told["assumed"] == ["open"]
+    assert told["by_epsilon"]["0.5"]["pair"] > told["by_epsilon"]["4"]["pair"]
+    assert kamino("plan", "-s", "s.yaml", "--accuracy", "0.05", cwd=tmp_path).returncode == 2
+
+
+FORMATS = {
+    "%m/%d/%Y": ["9/1/1964", "10/23/1964"],
+    "%d/%m/%Y": ["23/10/1964", "1/9/1964"],
+    "%d.%m.%Y": ["01.09.1964"],
+    "%m/%d/%y": ["10/23/64", "9/1/64"],
+    "%d-%b-%Y": ["23-Oct-1964"],
+    "%B %d, %Y": ["October 23, 1964"],
+    "%m/%d/%Y %H:%M": ["10/23/1964 07:30"],
+}
+
+
+@pytest.mark.parametrize("shape", FORMATS)
+def test_formats_of_dates_are_recognised(shape: str, tmp_path: Path) -> None:
+    texts = FORMATS[shape]
+    for order in (texts, texts[::-1]):
+        assert find_format(pa.chunked_array([[*order, None]])) == (shape, "%H" in shape)
+    assert find_format(pa.chunked_array([[*texts, "soon"]])) is None
+
+
+def test_dates_are_read_as_they_are_written() -> None:
+    day = Date(min="1900-01-01", max="2010-12-31", format="%m/%d/%y")
+    moment = Datetime(min="1900-01-01T00:00:00", max="2010-12-31T00:00:00", resolution=60, format="%d.%m.%Y %H:%M")
+    codec = Codec(Schema(attributes={"day": day, "moment": moment}))
+    table = pa.table({"day": ["9/1/64", "10/23/05"], "moment": ["01.09.1964 07:30", "02.01.2000 00:00"]})
+    back = codec.decode(codec.encode(table))
+    assert [str(value) for value in back["day"].to_pylist()] == ["1964-09-01", "2005-10-23"]
+    assert [str(value) for value in back["moment"].to_pylist()] == ["1964-09-01 07:30:00", "2000-01-02 00:00:00"]
+    with pytest.raises(SchemaError, match="expected a format that tells the day"):
+        Date(format="%H:%M")
+    schema = Schema(attributes={"day": day})
+    assert Schema.from_yaml(schema.to_yaml()) == schema
+
+
+def test_ordering_text_is_warned_of() -> None:
+    rules = Constraints.parse("not (t1.a < t2.a and t1.b > t2.b)\nnot (t1.b > t1.n)\nb -> n", source="r.dc")
+    types = {"a": ValueType.NUMBER, "b": ValueType.TEXT, "n": ValueType.TEXT}
+    found = text_order_notes(rules, types)
+    assert [line.partition(":")[0] for line in found] == ["r.dc", "r.dc"]
+    assert "compares text (b): '10/23/64' < '9/1/64'" in found[0]
+    assert text_order_notes(rules, dict.fromkeys("abn", ValueType.DATE)) == ()
+    schema = Schema(attributes={name: Categorical(values=["x"]) for name in "abn"})
+    assert any("compares text" in line for line in Synthesizer(schema, rules).plan().warnings)

@@ -1,0 +1,64 @@
+"""Maps that noise hides are named, with a share that is near the true one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kamino import Synthesizer
+from kamino.pipeline.output.learned_maps import chance_of_largest, expected_right
+from kamino.schema import Categorical, Schema
+
+
+def mapped(rows: int, lefts: int, rights: int, seed: int) -> tuple[pa.Table, dict[str, str]]:
+    rng = np.random.default_rng(seed)
+    listed = {f"x{i:04d}": f"y{rng.integers(rights)}" for i in range(lefts)}
+    chosen = rng.choice(list(listed), rows)
+    table = {"x": chosen.tolist(), "y": [listed[x] for x in chosen], "z": rng.integers(0, 3, rows).astype(str).tolist()}
+    return pa.table(table), listed
+
+
+# Rows, left sides and right sides: a map that is plain, one in doubt, one that is lost.
+SHAPES = [(6000, 20, 5), (6000, 200, 5), (3000, 300, 5), (2000, 500, 8)]
+
+
+@pytest.mark.parametrize(("rows", "lefts", "rights"), SHAPES)
+def test_expected_shares_of_maps_are_near_the_true_ones(rows: int, lefts: int, rights: int) -> None:
+    table, listed = mapped(rows, lefts, rights, seed=lefts)
+    schema = Schema(
+        attributes={
+            "x": Categorical(values=sorted(listed)),
+            "y": Categorical(values=[f"y{i}" for i in range(rights)]),
+            "z": Categorical(values=["0", "1", "2"]),
+        }
+    )
+    shares = []
+    for seed in range(2):
+        made = Synthesizer(schema, "x -> y", seed=seed).fit(table)
+        drawn = made.sample(rows)
+        told = made.certificate(drawn)
+        true = np.mean([listed[x] == y for x, y in zip(drawn["x"].to_pylist(), drawn["y"].to_pylist(), strict=True)])
+        expected = told["constraints"][0]["expected_right"]
+        shares.append((expected, float(true)))
+        named = any("x -> y: the map was" in note for note in told["notes"])
+        assert named == (expected < 0.9)
+    expected, true = np.mean(shares, axis=0)
+    assert abs(expected - true) < 0.15, shares
+
+
+def test_a_reference_is_learned_and_soft_rules_have_no_map(tmp_path: object) -> None:
+    table, _ = mapped(200, 4, 2, seed=1)
+    made = Synthesizer(None, "soft: x -> y", trust_domain=True, seed=1).fit(table)
+    assert expected_right(made.fitted, next(iter(made.fitted.constraints))) is None
+
+
+def test_chances_agree_with_drawing() -> None:
+    """False alarms: about 1 in 10,000 (4 deviations of 20,000 draws)."""
+    rng = np.random.default_rng(3)
+    counts = np.array([0.0, 5.0, 12.0, 30.0])
+    found = chance_of_largest(counts, 6.0, 9)
+    for count, chance in zip(counts, found, strict=True):
+        noise = rng.normal(0, 6.0, (20_000, 9))
+        noise[:, 0] += count
+        assert abs((noise.argmax(axis=1) == 0).mean() - chance) < 4 * 0.5 / 20_000**0.5

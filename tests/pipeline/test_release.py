@@ -1,0 +1,169 @@
+"""What a steward is told: whose privacy, what epsilon means, what is for release, and what may be concluded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.cli.test_check_command import kamino
+
+from kamino import Synthesizer
+from kamino.constraints import Constraints
+from kamino.errors import InputError
+from kamino.io import write_table
+from kamino.pipeline.output.release_mark import weak_promises
+from kamino.pipeline.output.release_note import release_note
+from kamino.pipeline.plan.whose_privacy import looks_like_person
+from kamino.schema import Categorical, Integer, Schema
+
+TABLE = pa.table({"zone": ["x", "y"] * 40, "age": list(range(80))})
+VISITS = TABLE.append_column("patient_id", pa.array([i // 8 for i in range(80)]))
+SCHEMA = Schema(attributes={"zone": Categorical(values=["x", "y"]), "age": Integer(min=0, max=99)})
+PERSONS = [
+    "patient_id",
+    "PatientID",
+    "patientid",
+    "subject_id",
+    "customer_number",
+    "SSN",
+    "user id",
+    "emp_no",
+    "c_ssn",
+    "memberId",
+]
+OTHERS = [
+    "id",
+    "zip",
+    "age",
+    "state",
+    "patient_age",
+    "order_id",
+    "product_code",
+    "flight_no",
+    "key",
+    "note",
+    "valid",
+    "accounting",
+]
+
+
+@pytest.mark.parametrize("name", PERSONS)
+def test_ids_of_persons_are_recognised(name: str) -> None:
+    assert looks_like_person(name)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_names_are_not(name: str) -> None:
+    assert not looks_like_person(name)
+
+
+def test_synth_asks_whose_privacy(tmp_path: Path) -> None:
+    write_table(VISITS, tmp_path / "v.csv")
+    ran = kamino("synth", "v.csv", "-o", "o.csv", cwd=tmp_path)
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1)
+    assert "--unit patient_id --max-rows N" in ran.stderr
+    assert "--unit row" in ran.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["v.csv"]
+    ran = kamino("init", "v.csv", "-o", "s.yaml", cwd=tmp_path)
+    assert "looks like the id of a person" in ran.stderr
+    assert "# unit: patient_id" in (tmp_path / "s.yaml").read_text()
+    assert "id of a" in " ".join(kamino("synth", "--help", cwd=tmp_path).stdout.split())
+
+
+def test_who_said_it_is_not_asked() -> None:
+    with pytest.raises(InputError, match="no word on whose privacy"):
+        Synthesizer(seed=1, trust_domain=True).fit(VISITS)
+    by_row = Synthesizer(seed=1, trust_domain=True, unit="row").fit(VISITS)
+    assert by_row.certificate(by_row.sample(5))["privacy"]["unit"] == "one row"
+    by_person = Synthesizer(seed=1, trust_domain=True, unit="patient_id", max_rows=4).fit(VISITS)
+    told = by_person.certificate(by_person.sample(5))
+    assert told["privacy"]["unit"] == "all rows with one value of 'patient_id', at most 4 of them kept"
+    assert "all rows with one value of 'patient_id'" in told["words"]["meaning"]
+    Synthesizer(None, "key (patient_id)", seed=1, trust_domain=True).dry_run(VISITS)
+
+
+def test_a_schema_may_say_that_each_row_is_its_own() -> None:
+    schema = Schema.from_yaml("unit: row\nattributes:\n  patient_id: {type: integer, min: 0, max: 9}\n")
+    assert Schema.from_yaml(schema.to_yaml()) == schema
+    Synthesizer(schema, seed=1).dry_run(VISITS.select(["patient_id"]))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rows", "said"),
+    [
+        (10.5, 1e-6, 100, "epsilon 10.5 is above 10"),
+        (1.0, 0.1, 100, "delta 0.1 is above one over"),
+        (10.0, 0.01, 100, None),
+    ],
+)
+def test_weak_budgets_are_not_for_release(epsilon: float, delta: float, rows: int, said: str | None) -> None:
+    found = weak_promises(epsilon, delta, rows)
+    assert ([said] if said else []) == [line[: len(said or "")] for line in found]
+
+
+def test_what_is_weak_needs_an_owner_who_accepts_it() -> None:
+    for accept, mark in ((False, "not for release"), (True, "for release")):
+        made = Synthesizer(SCHEMA, epsilon=20.0, accept=accept).fit(TABLE)
+        told = made.certificate(made.sample(5))
+        assert told["mark"] == mark
+        assert bool(told["words"]["may"]) == accept
+        assert "epsilon 20 is above 10" in told["notes"][0]
+    plan = Synthesizer(SCHEMA, delta=0.01).plan(1000)
+    assert "delta 0.01 is above one over" in plan.warnings[0]
+
+
+def test_plan_certificate_and_report_say_what_epsilon_means(tmp_path: Path) -> None:
+    write_table(TABLE, tmp_path / "t.csv")
+    (tmp_path / "s.yaml").write_text(SCHEMA.to_yaml())
+    said = "is right at most 54.7 times in 100"
+    assert said in kamino("plan", "-s", "s.yaml", cwd=tmp_path).stdout
+    note = ("--release-note", "note.md", "--save-model", "m.kamino")
+    ran = kamino("synth", "t.csv", "-s", "s.yaml", "-o", "o.csv", "-n", "50", *note, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    certificate = json.loads((tmp_path / "o.csv.certificate.json").read_text())
+    assert said in ran.stdout
+    assert said in certificate["words"]["meaning"]
+    assert certificate["privacy"]["meaning"]["add_remove"]["guess_right_at_most"] == pytest.approx(0.5471, abs=1e-4)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", certificate["date"])
+    assert certificate["sha256"] == hashlib.sha256((tmp_path / "o.csv").read_bytes()).hexdigest()
+    text = (tmp_path / "note.md").read_text()
+    assert text == release_note(certificate, table="o.csv")
+    page = kamino("report", "t.csv", "o.csv", "-o", "r.html", cwd=tmp_path)
+    assert page.returncode == 0, page.stderr
+    assert said in (tmp_path / "r.html").read_text()
+    public = kamino("report", "--public", "m.kamino", "o.csv", "-o", "p.html", "--text", cwd=tmp_path)
+    assert public.returncode == 0, public.stderr
+    shown = (tmp_path / "p.html").read_text().split('<script type="application/json"')[0]
+    for praise in ("Good", "Fair", "Poor"):
+        assert f"{praise}." not in public.stdout
+        assert f">{praise}." not in shown
+    assert "aithful to what was released" in public.stdout
+    assert "aithful to what was released" in shown
+    assert 'class="noise"' in shown, "released bars carry the noise of their counts"
+
+
+def test_hashes_follow_from_the_facts(tmp_path: Path) -> None:
+    (tmp_path / "z.csv").write_text("zone,age\nx,3\ny,4\n")
+    (tmp_path / "r.dc").write_text("zone -> age using z.csv\n")
+    made = Synthesizer(SCHEMA, tmp_path / "r.dc", seed=1).fit(TABLE)
+    table = made.sample(5)
+    hashes = made.certificate(table)["hashes"]
+    assert hashes["schema"] == hashlib.sha256(SCHEMA.to_yaml().encode()).hexdigest()
+    assert set(hashes["references"]) == {"zone -> age"}
+    made.save(tmp_path / "m.kamino")
+    assert Synthesizer.load(tmp_path / "m.kamino").certificate(table)["hashes"] == hashes
+    other = Synthesizer(SCHEMA, Constraints.parse("check (age >= 0)"), seed=1).fit(TABLE)
+    assert other.certificate(table)["hashes"]["rules"] != hashes["rules"]
+
+
+def test_the_release_note_is_one_page() -> None:
+    made = Synthesizer(SCHEMA, "check (age >= 0)\nsoft: zone -> age", seed=1).fit(TABLE)
+    certificate = made.certificate(made.sample(20), sha256="0" * 64)
+    text = release_note(certificate, table="o.csv")
+    assert len(text.split()) < 450
+    for said in (certificate["words"]["meaning"], certificate["date"], certificate["mark"], "`check (age >= 0)`"):
+        assert said in text
