@@ -1,8 +1,9 @@
 """Where noise comes from: the operating system, unless a test says otherwise.
 
 Noise on counts is the discrete Gaussian: P(k) proportional to exp(-k²/(2 sigma²)) over all integers k
-(Canonne, Kamath, Steinke 2020), drawn exactly by OpenDP, with no floating point on the way. Gradients and sampled
-matrices have noise of another kind (see `kamino.privacy.mechanisms.gradients`).
+(Canonne, Kamath, Steinke 2020), drawn exactly, with no floating point on the way: from an exact table
+(`kamino.privacy.gaussian_table`), or by OpenDP where sigma is too large for one. Gradients and sampled matrices have
+noise of another kind (see `kamino.privacy.mechanisms.gradients`).
 
     >>> SecureNoise().discrete_gaussian(3.0, (2, 5)).shape
     (2, 5)
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
+from kamino.privacy.gaussian_table import LARGEST_SIGMA, draw_gaussian
 
 NOT_FOR_RELEASE = "not for release"
 NOT_PRIVATE = "not private"
@@ -43,10 +45,11 @@ class Noise(Protocol):
 
 
 class SecureNoise:
-    """Exact discrete Gaussian noise from the operating system's randomness, by OpenDP. The default.
+    """Exact discrete Gaussian noise from the operating system's randomness. The default.
 
     Guarantees:
         The draws have the stated probabilities. [test_discrete_gaussian_fits_its_probabilities]
+        The law is exact, in the far tail too. [test_the_table_passes_and_broken_ones_fail]
     """
 
     @property
@@ -60,7 +63,10 @@ class SecureNoise:
         size = math.prod(shape)
         if size == 0:
             return np.zeros(shape, dtype=np.int64)
-        draws = _opendp_gaussian(sigma)(np.zeros(size, dtype=np.int64))
+        # By sigma alone: the number of draws may be private, as where categories are found.
+        if sigma <= LARGEST_SIGMA:
+            return draw_gaussian(sigma, size).reshape(shape)
+        draws = opendp_gaussian(sigma)(np.zeros(size, dtype=np.int64))
         return np.asarray(draws, dtype=np.int64).reshape(shape)
 
     def coins(self) -> bytes:
@@ -126,7 +132,8 @@ def _check_sigma(sigma: float) -> None:
         )
 
 
-def _opendp_gaussian(sigma: float) -> Any:
+def opendp_gaussian(sigma: float) -> Any:
+    """Return OpenDP's mechanism, which adds exact discrete Gaussian noise to a vector of whole numbers."""
     import opendp.prelude as dp  # slow to import: only when noise is drawn
 
     dp.enable_features("contrib")
