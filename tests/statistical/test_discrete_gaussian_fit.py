@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from fractions import Fraction
 from functools import cache
 
 import mpmath
@@ -19,8 +20,7 @@ from scipy.stats import chi2_contingency, chisquare
 
 from kamino.privacy import SecureNoise, SeededNoise
 from kamino.privacy.discrete_gaussian import probabilities
-from kamino.privacy.gaussian_table import LARGEST_SIGMA, draw_gaussian
-from kamino.privacy.noise import opendp_gaussian
+from kamino.privacy.gaussian_table import LARGEST_TABLE, draw_gaussian, is_below
 
 FALSE_ALARM = 1e-6
 NUM_DRAWS = 20_000
@@ -135,7 +135,12 @@ def tail_p_value(draw, sigma, leading, bit, num_draws):
 
 @cache
 def opendp_draws(sigma, num_draws):
-    return np.asarray(opendp_gaussian(sigma)(np.zeros(num_draws, dtype=np.int64)))
+    """The reference."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+    return np.asarray(dp.m.make_gaussian(*space, scale=sigma)(np.zeros(num_draws, dtype=np.int64)))
 
 
 def opendp_p_value(draw, sigma, num_draws):
@@ -207,17 +212,41 @@ def test_draws_change_at_the_exact_edges(sigma):
         assert draw_gaussian(sigma, 1, Script(edge + 1, 256))[0] == value + 1
 
 
-def test_scales_too_large_for_a_table_are_drawn_by_opendp(monkeypatch):
-    def refuse(sigma, size):
-        raise AssertionError(sigma)
-
-    monkeypatch.setattr("kamino.privacy.noise.draw_gaussian", refuse)
-    assert SecureNoise().discrete_gaussian(LARGEST_SIGMA * 1.01, (3,)).shape == (3,)
-    with pytest.raises(AssertionError):
-        SecureNoise().discrete_gaussian(LARGEST_SIGMA, (3,))
+BLOCKS = 3 * LARGEST_TABLE + 0.1
 
 
-@pytest.mark.parametrize("sigma", [6.0, 300.0])
+def block_p_value(draws, sigma):
+    """Chi-square over runs of about an eighth of sigma, and the two tails."""
+    support = np.arange(-math.ceil(9 * sigma), math.ceil(9 * sigma) + 1)
+    edges = np.arange(-math.ceil(4 * sigma), math.ceil(4 * sigma), int(sigma) // 8) - 0.5
+    places = np.searchsorted(edges, support)
+    expected = np.bincount(places, weights=probabilities(sigma, support)) * draws.size
+    counts = np.bincount(np.searchsorted(edges, draws), minlength=len(expected))
+    return chisquare(counts, expected * draws.size / expected.sum()).pvalue
+
+
+def test_blocks_have_the_law():
+    assert block_p_value(draw_gaussian(BLOCKS, 200_000), BLOCKS) > FALSE_ALARM
+    assert block_p_value(draw_gaussian(BLOCKS * 1.02, 200_000), BLOCKS) < FALSE_ALARM
+    assert opendp_p_value(draw_gaussian, BLOCKS, 20_000) > FALSE_ALARM
+    # Single values inside a block: the parity, and the place modulo 7, are even to 1 in 400.
+    draws = draw_gaussian(BLOCKS, 200_000)
+    for modulus in (2, 7):
+        assert chisquare(np.bincount(draws % modulus)).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("bits", [64, 128, 256])
+def test_undecided_blocks_are_decided_exactly(bits):
+    exponent = Fraction(1, 3)
+    with mpmath.workprec(600):
+        edge = int(mpmath.floor(mpmath.exp(-mpmath.mpf(1) / 3) * mpmath.mpf(2) ** bits))
+    for number, below in ((edge - 1, True), (edge + 1, False)):
+        later = bits - 64
+        source = Script(number % 2**later, later) if later else os.urandom
+        assert is_below(exponent, number >> later, source) == below
+
+
+@pytest.mark.parametrize("sigma", [6.0, 300.0, 7e5])
 def test_a_million_counts_within_a_second(sigma):
     started = time.process_time()
     SecureNoise().discrete_gaussian(sigma, (1_000_000,))

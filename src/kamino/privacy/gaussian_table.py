@@ -15,6 +15,13 @@ are rounded down and up; and what lies beyond the last term, w(T), is at most th
 T, which is at most (sigma² / T) w(T), and so at most sigma w(T) where T >= sigma. A floor is taken where both bounds
 have the same one; where they have not, the precision is doubled.
 
+A scale too large for a table is cut into blocks of 2^j values, so that sigma / 2^j is not. Values k >= 0 are
+m 2^j + r with 0 <= r < 2^j: m is drawn from the table of sigma / 2^j, which gives it the largest weight of its block,
+r is uniform, and the value is kept with the probability that makes up the difference,
+    w(k) / w(m 2^j) = exp(-x),   x = r (2 m 2^j + r) / (2 sigma²).
+A sign is drawn, and -0 is thrown away. Whether U < exp(-x) is decided in floating point only where U is further from it
+than rounding can be; else by more bits and digits, as above.
+
     >>> draws = draw_gaussian(3.0, 1000)
     >>> draws.dtype, bool(abs(draws.mean()) < 1)
     (dtype('int64'), True)
@@ -38,34 +45,90 @@ from numpy.typing import NDArray
 Bytes: TypeAlias = Callable[[int], bytes]
 """Returns that many independent, uniform bytes."""
 
-LARGEST_SIGMA = 4096.0
-"""Beyond it a table takes longer to make than it saves."""
+LARGEST_TABLE = 1024.0
+"""Scales beyond it are cut into blocks: a table would take longer to make than it saves."""
 _WORD = 64
 _BLOCK = 2**18
 _FIRST_PRECISION = 192
 # Interval arithmetic loses a few bits more than the square of the number of terms.
 _GUARD = 64
+# Floating point decides where it is surer than this. x is below 1 and exact to a few units of 2^-53, and so is exp.
+_MARGIN = 2.0**-40
 
 
 def draw_gaussian(sigma: float, size: int, random_bytes: Bytes = os.urandom) -> NDArray[np.int64]:
-    """Return `size` independent draws of the discrete Gaussian of scale `sigma`, at most `LARGEST_SIGMA`.
+    """Return `size` independent draws of the discrete Gaussian of scale `sigma`, below 2^50.
 
     Guarantees:
         A draw changes at the exact edges, to 2^-256. [test_draws_change_at_the_exact_edges]
         Bulk and tails have the law of OpenDP's draws. [test_the_table_passes_and_broken_ones_fail]
+        So have scales that are cut into blocks. [test_blocks_have_the_law, test_undecided_blocks_are_decided_exactly]
     """
-    table = _table(sigma)
+    shift = max(0, math.ceil(math.log2(sigma / LARGEST_TABLE)))
     draws = np.empty(size, dtype=np.int64)
     for start in range(0, size, _BLOCK):
         block = draws[start : start + _BLOCK]
-        words = np.frombuffer(random_bytes(8 * len(block)), dtype=np.uint64)
-        after = np.searchsorted(table.words, words, side="right")
-        block[:] = after + table.first
-        # `after` is at least 1 where a word reaches the first edge; one below it equals no edge.
-        undecided = np.flatnonzero((after > 0) & (table.words[after - 1] == words))
-        for place in undecided:
-            block[place] = _decide(sigma, int(words[place]), random_bytes)
+        block[:] = (
+            _by_blocks(sigma, shift, len(block), random_bytes) if shift else _by_table(sigma, len(block), random_bytes)
+        )
     return draws
+
+
+def _words(size: int, random_bytes: Bytes) -> NDArray[np.uint64]:
+    return np.frombuffer(random_bytes(8 * size), dtype=np.uint64)
+
+
+def _by_table(sigma: float, size: int, random_bytes: Bytes) -> NDArray[np.int64]:
+    table = _table(sigma)
+    words = _words(size, random_bytes)
+    after = np.searchsorted(table.words, words, side="right")
+    draws: NDArray[np.int64] = after + table.first
+    # `after` is at least 1: the first edge is 0, which no word is below.
+    for place in np.flatnonzero(table.words[after - 1] == words):
+        draws[place] = _decide(sigma, int(words[place]), random_bytes)
+    return draws
+
+
+def _by_blocks(sigma: float, shift: int, size: int, random_bytes: Bytes) -> NDArray[np.int64]:
+    kept = np.empty(0, dtype=np.int64)
+    while len(kept) < size:
+        # A third more than twice the missing ones: half of the blocks are negative, and few values are not kept.
+        asked = 64 + (size - len(kept)) * 7 // 3
+        blocks = _by_table(math.ldexp(sigma, -shift), asked, random_bytes)
+        blocks = blocks[blocks >= 0]
+        low = _words(len(blocks), random_bytes)
+        rest = (low >> np.uint64(64 - shift)).astype(np.int64)
+        negative = (low & np.uint64(1)).astype(bool)
+        keep = _keeps(sigma, blocks << shift, rest, random_bytes)
+        values = (blocks << shift) + rest
+        keep &= ~(negative & (values == 0))
+        kept = np.concatenate([kept, np.where(negative, -values, values)[keep]])
+    return kept[:size]
+
+
+def _keeps(sigma: float, first: NDArray[np.int64], rest: NDArray[np.int64], random_bytes: Bytes) -> NDArray[np.bool_]:
+    """Whether each value is kept, with probability exp(-r (2 first + r) / (2 sigma²))."""
+    words = _words(len(rest), random_bytes)
+    exponent = (rest / sigma) * ((2.0 * first + rest) / sigma) / 2
+    excess = np.exp(-exponent) - words.astype(np.float64) * 2.0**-64
+    kept = excess > 0
+    for place in np.flatnonzero(np.abs(excess) < _MARGIN):
+        numerator = int(rest[place]) * (2 * int(first[place]) + int(rest[place]))
+        kept[place] = is_below(Fraction(numerator) / (2 * Fraction(sigma) ** 2), int(words[place]), random_bytes)
+    return kept
+
+
+def is_below(exponent: Fraction, word: int, random_bytes: Bytes) -> bool:
+    """Whether the U that begins with this word is below exp(-exponent), by as many bits as it takes."""
+    bits, high = _WORD, word
+    while True:
+        lower, upper = _exponential(exponent, bits + _GUARD)
+        if (high + 1) << _GUARD <= lower:
+            return True
+        if high << _GUARD >= upper:
+            return False
+        high = (high << bits) + int.from_bytes(random_bytes(bits // 8), "big")
+        bits *= 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +189,7 @@ def _last(sigma: float, bits: int) -> int:
 
 def _weights(sigma: float, precision: int, last: int) -> tuple[list[int], list[int]]:
     """Return lower and upper bounds of 2^precision w(k) for k = 0 to `last`."""
-    ratio_lower, ratio_upper = _base(sigma, precision)
+    ratio_lower, ratio_upper = _exponential(1 / (2 * Fraction(sigma) ** 2), precision)
     square_lower = ratio_lower * ratio_lower >> precision
     square_upper = (ratio_upper * ratio_upper >> precision) + 1
     lower, upper = [1 << precision], [1 << precision]
@@ -138,20 +201,19 @@ def _weights(sigma: float, precision: int, last: int) -> tuple[list[int], list[i
     return lower, upper
 
 
-def _base(sigma: float, precision: int) -> tuple[int, int]:
-    """Return bounds of 2^precision q, with q = exp(-1/(2 sigma²)).
+def _exponential(exponent: Fraction, precision: int) -> tuple[int, int]:
+    """Return bounds of 2^precision exp(-exponent).
 
-    `decimal` rounds the quotient and the exponential correctly, to d digits: the exponent x is off by at most
-    10^(1-d) |x|, so q is off by at most 10^(1-d) (|x| + 1) and little more, for which 10^(3-d) (|x| + 1) leaves room.
+    `decimal` rounds the quotient x and its exponential correctly, to d digits: x is off by at most 10^(1-d) |x|, so the
+    exponential is off by at most 10^(1-d) (|x| + 1) and little more, for which 10^(3-d) (|x| + 1) leaves room.
     """
     digits = math.ceil(precision * math.log10(2)) + 20
-    exact = Fraction(sigma)
     with decimal.localcontext() as context:
         context.prec = digits
         context.Emin, context.Emax = decimal.MIN_EMIN, decimal.MAX_EMAX
         # The two whole numbers are exact: `Decimal` of an int does not round.
-        exponent = -decimal.Decimal(exact.denominator**2) / decimal.Decimal(2 * exact.numerator**2)
-        near = Fraction(exponent.exp())
-    error = Fraction(10) ** (3 - digits) * (math.ceil(abs(Fraction(exponent))) + 1)
+        quotient = -decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator)
+        near = Fraction(quotient.exp())
+    error = Fraction(10) ** (3 - digits) * (math.ceil(exponent) + 1)
     scaled = near * (1 << precision), error * (1 << precision)
     return max(0, math.floor(scaled[0] - scaled[1])), math.ceil(scaled[0] + scaled[1])

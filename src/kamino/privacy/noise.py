@@ -1,9 +1,8 @@
 """Where noise comes from: the operating system, unless a test says otherwise.
 
 Noise on counts is the discrete Gaussian: P(k) proportional to exp(-k²/(2 sigma²)) over all integers k
-(Canonne, Kamath, Steinke 2020), drawn exactly, with no floating point on the way: from an exact table
-(`kamino.privacy.gaussian_table`), or by OpenDP where sigma is too large for one. Gradients and sampled matrices have
-noise of another kind (see `kamino.privacy.mechanisms.gradients`).
+(Canonne, Kamath, Steinke 2020), drawn exactly (see `kamino.privacy.gaussian_table`). Gradients and sampled
+matrices have noise of another kind (see `kamino.privacy.mechanisms.gradients`).
 
     >>> SecureNoise().discrete_gaussian(3.0, (2, 5)).shape
     (2, 5)
@@ -15,13 +14,13 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
-from kamino.privacy.gaussian_table import LARGEST_SIGMA, draw_gaussian
+from kamino.privacy.gaussian_table import draw_gaussian
 
 NOT_FOR_RELEASE = "not for release"
 NOT_PRIVATE = "not private"
@@ -63,11 +62,7 @@ class SecureNoise:
         size = math.prod(shape)
         if size == 0:
             return np.zeros(shape, dtype=np.int64)
-        # By sigma alone: the number of draws may be private, as where categories are found.
-        if sigma <= LARGEST_SIGMA:
-            return draw_gaussian(sigma, size).reshape(shape)
-        draws = opendp_gaussian(sigma)(np.zeros(size, dtype=np.int64))
-        return np.asarray(draws, dtype=np.int64).reshape(shape)
+        return draw_gaussian(sigma, size).reshape(shape)
 
     def coins(self) -> bytes:
         """Return 32 random bytes from the operating system."""
@@ -130,12 +125,3 @@ def _check_sigma(sigma: float) -> None:
             f"the noise has sigma {sigma:g}; expected more than 0 and less than 2^50. Give the run a larger budget "
             "share, or epsilon=inf for no noise at all."
         )
-
-
-def opendp_gaussian(sigma: float) -> Any:
-    """Return OpenDP's mechanism, which adds exact discrete Gaussian noise to a vector of whole numbers."""
-    import opendp.prelude as dp  # slow to import: only when noise is drawn
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
-    return dp.m.make_gaussian(*space, scale=sigma)
