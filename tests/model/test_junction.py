@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kamino.model.marginal.graph.junction import build_tree
+from kamino.model.marginal.graph.junction import build_tree, count_cells, neighbours_of
 
 
 @st.composite
@@ -55,3 +55,14 @@ def test_parents_come_earlier_and_share_a_clique(graph):
 def test_cells_are_those_of_the_maximal_cliques():
     tree = build_tree([2, 3, 5], [(0, 1), (1, 2)], [0, 1, 2])
     assert tree.cells == 2 * 3 + 3 * 5
+
+
+@given(graphs(), st.data())
+def test_cells_are_counted_without_the_tree(graph, data):
+    d, cliques, sequence = graph
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=d, max_size=d))
+    new = data.draw(st.lists(st.integers(0, d - 1), max_size=3, unique=True).map(tuple))
+    near = neighbours_of(d, cliques)
+    tree = build_tree(sizes, [*cliques, *([new] if new else [])], sequence)
+    assert count_cells(sizes, near, new, sequence) == tree.cells
+    assert near == neighbours_of(d, cliques)

@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from kamino.errors import ModelError
 from kamino.model.marginal.graph.junction import build_tree
-from kamino.model.marginal.pairs.selection import Limits, Scored, select
+from kamino.model.marginal.pairs.selection import (
+    EMPTY_CELL,
+    GROWTH_FREE,
+    GROWTH_POWER,
+    LOOK,
+    MEAN_ABSOLUTE,
+    Limits,
+    Scored,
+    select,
+)
 from kamino.model.marginal.purse import BudgetShares, Purse
 from kamino.privacy.schedule import divide_by_cells
 
@@ -69,3 +80,57 @@ def test_shares_must_add_up():
     with pytest.raises(ModelError, match="every round"):
         BudgetShares(rounds=(0.8,))
     assert "histograms" in BudgetShares().describe()
+
+
+def left_by_noise(candidate, sigma):
+    noise = sigma * candidate.noise_factor
+    return np.minimum(MEAN_ABSOLUTE * noise, candidate.answer + EMPTY_CELL * noise).sum()
+
+
+def gain_together(chosen, sigma):
+    shares = divide_by_cells([s.answer.size for s in chosen])
+    gains = [s.error - left_by_noise(s, sigma / np.sqrt(share)) for s, share in zip(chosen, shares, strict=True)]
+    return sum(max(gain, 0.0) for gain in gains)
+
+
+def greedy(candidates, sizes, sigma, limits):
+    """Look at every candidate at every pick, and build every tree."""
+    picked, value, left = [], 0.0, list(candidates)
+    size = build_tree(sizes, []).cells
+    while left and len(picked) < limits.marginals:
+        taken = sum(s.answer.size ** (2 / 3) for s in picked)
+        gains = [s.error - left_by_noise(s, sigma * np.sqrt(1 + taken / s.answer.size ** (2 / 3))) for s in left]
+        ranks = {}
+        for i in sorted(range(len(left)), key=lambda i: -gains[i])[:LOOK]:
+            cells = build_tree(sizes, [*(p.attributes for p in picked), left[i].attributes]).cells
+            if gains[i] > 0 and cells <= limits.cells:
+                ranks[i] = gains[i] / (max(cells - size, 0) + GROWTH_FREE) ** GROWTH_POWER, cells
+        if not ranks:
+            break
+        best = max(ranks, key=lambda i: ranks[i][0])
+        new, cells = left.pop(best), ranks[best][1]
+        if gain_together([*picked, new], sigma) > value:
+            value = gain_together([*picked, new], sigma)
+            picked.append(new)
+            left = [s for s in left if s.attributes != new.attributes]
+            size = cells
+    return picked
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lazy_selection_is_greedy_selection(seed):
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(2, 12, 8)]
+    candidates = []
+    for attributes in (*combinations(range(8), 2), *combinations(range(4), 3)):
+        cells = int(np.prod([sizes[a] for a in attributes]))
+        for size in {cells, max(2, cells // 3)}:
+            answer = rng.dirichlet(np.full(size, 0.5)) * 3000
+            factor = float(rng.choice([1.0, 0.7]))
+            error = float(rng.exponential(300))
+            candidates.append(Scored(attributes=attributes, error=error, answer=answer, noise_factor=factor))
+    sigma, limits = float(rng.choice([0.5, 3.0])), Limits(marginals=30, cells=int(rng.choice([500, 5_000, 50_000])))
+    found = select(candidates, sizes=sizes, cliques=[], sequence=None, sigma=sigma, limits=limits)
+    wanted = greedy(candidates, sizes, sigma, limits)
+    assert [id(s) for s in found] == [id(s) for s in wanted]
+    assert len(found) > 2

@@ -3,17 +3,21 @@
 A candidate measured with noise sigma would be left with an error of about 0.8 * sigma in each cell that is not
 almost empty. A set shares one budget in proportion to cells ** (2/3); it grows, best gain first, while the expected
 sum of errors falls and the model stays within its size. Gains that need much model are discounted a little.
+
+Every pick makes the noise of all others larger, so a gain never rises again: gains of earlier picks bound those of now,
+and only candidates whose bound comes up are looked at (lazy greedy, Minoux 1978). The choice is that of looking at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from kamino.model.marginal.columns.resolution import Resolution
-from kamino.model.marginal.graph.junction import Clique, build_tree
+from kamino.model.marginal.graph.junction import Clique, build_tree, count_cells, neighbours_of
 from kamino.model.protocol import FloatArray
 from kamino.privacy.schedule import divide_by_cells
 
@@ -60,12 +64,41 @@ class Limits:
     forest: bool = False
 
 
-def _total_gain(scored: Sequence[Scored], sigma: float) -> float:
-    """Return the gain of measuring a set that shares the budget of one release with noise `sigma`."""
-    if not scored:
-        return 0.0
-    shares = divide_by_cells([s.answer.size for s in scored])
-    return sum(max(s.gain(sigma / np.sqrt(share)), 0.0) for s, share in zip(scored, shares, strict=True))
+@dataclass(kw_only=True)
+class _Picked:
+    """The marginals chosen so far, with what it takes to say quickly what they are worth together."""
+
+    sigma: float
+    scored: list[Scored] = field(default_factory=list)
+    _answers: list[FloatArray] = field(default_factory=list)
+
+    @property
+    def taken(self) -> float:
+        return sum(_weight(s) for s in self.scored)
+
+    def gain(self, *more: Scored) -> float:
+        """Return the gain of measuring the set, and `more`, with the budget of one release with noise `sigma`."""
+        scored = [*self.scored, *more]
+        if not scored:
+            return 0.0
+        shares = divide_by_cells([s.answer.size for s in scored])
+        sigmas = self.sigma / np.sqrt(shares) * [s.noise_factor for s in scored]
+        sizes = [s.answer.size for s in scored]
+        noise = np.repeat(sigmas, sizes)
+        answers = np.concatenate([*self._answers, *(s.answer.ravel() for s in more)])
+        left = np.minimum(MEAN_ABSOLUTE * noise, answers + EMPTY_CELL * noise)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        gains = np.array([s.error for s in scored]) - np.add.reduceat(left, starts)
+        return float(np.maximum(gains, 0.0).sum())
+
+    def add(self, new: Scored) -> None:
+        self.scored.append(new)
+        self._answers.append(new.answer.ravel())
+
+
+def _weight(scored: Scored) -> float:
+    """A marginal's part of a shared budget, in any unit."""
+    return float(scored.answer.size ** (2 / 3))
 
 
 def select(
@@ -83,42 +116,91 @@ def select(
 
     Guarantees:
         The model never exceeds `limits.cells` because of a choice.  [test_selection_respects_the_size]
+        What is chosen is what looking at all candidates chooses.  [test_lazy_selection_is_greedy_selection]
     """
-    picked: list[Scored] = []
+    picked = _Picked(sigma=sigma)
     kept = list(cliques)
     for s in forced:
         if build_tree(sizes, [*kept, s.attributes], sequence, after).cells <= limits.cells:
-            picked.append(s)
+            picked.add(s)
             kept.append(s.attributes)
-    size = build_tree(sizes, kept, sequence, after).cells
-    value = _total_gain(picked, sigma)
+    near = neighbours_of(len(sizes), kept)
+    size = count_cells(sizes, near, (), sequence, after)
+    value = picked.gain()
     # Without noise nothing but the size limits the model, and the largest error is worth any size.
     power = GROWTH_POWER if sigma > 0 else 0.0
-    open_ = [s for s in scored if s.error > 0 and all(s is not p for p in picked)]
-    while open_ and len(picked) < limits.marginals:
-        taken = sum(p.answer.size ** (2 / 3) for p in picked)
-        gains = [s.gain(sigma * np.sqrt(1 + taken / s.answer.size ** (2 / 3))) for s in open_]
-        best, best_rank, best_cells = -1, 0.0, 0
-        for i in np.argsort([-g for g in gains], kind="stable")[:LOOK]:
-            if gains[i] <= 0:
+    queue = _Queue([s for s in scored if s.error > 0 and all(s is not p for p in picked.scored)], sigma)
+    while len(picked.scored) < limits.marginals:
+        best: tuple[float, int, Scored] | None = None
+        # No candidate ranks higher than its gain allows that lets the model not grow at all.
+        for gain, s in queue.largest(picked.taken, LOOK):
+            if best is not None and gain / GROWTH_FREE**power <= best[0]:
                 break
-            if limits.forest and _is_connected(open_[i].attributes, [p.attributes for p in picked]):
+            if limits.forest and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
                 continue
-            cells = build_tree(sizes, [*kept, open_[i].attributes], sequence, after).cells
-            rank = gains[i] / (max(cells - size, 0) + GROWTH_FREE) ** power
-            if cells <= limits.cells and rank > best_rank:
-                best, best_rank, best_cells = int(i), rank, cells
-        if best < 0:
+            cells = count_cells(sizes, near, s.attributes, sequence, after)
+            rank = gain / (max(cells - size, 0) + GROWTH_FREE) ** power
+            if cells <= limits.cells and rank > (best[0] if best else 0.0):
+                best = rank, cells, s
+        if best is None:
             break
-        new = open_.pop(best)
-        grown = _total_gain([*picked, new], sigma)
+        _, cells, new = best
+        queue.drop(new)
+        grown = picked.gain(new)
         if grown > value:
             # One resolution of a marginal is enough for a round.
-            open_ = [s for s in open_ if s.attributes != new.attributes]
-            picked.append(new)
-            kept.append(new.attributes)
-            size, value = best_cells, grown
-    return picked
+            queue.drop_all(new.attributes)
+            picked.add(new)
+            for a in new.attributes:
+                near[a] |= set(new.attributes) - {a}
+            size, value = cells, grown
+    return picked.scored
+
+
+class _Queue:
+    """Candidates by a bound of their gain: what it was when they were last looked at."""
+
+    def __init__(self, scored: Sequence[Scored], sigma: float) -> None:
+        self._scored = scored
+        self._sigma = sigma
+        self._over: dict[Clique, list[int]] = {}
+        for i, s in enumerate(scored):
+            self._over.setdefault(s.attributes, []).append(i)
+        # A gain is the error minus what noise leaves of it.
+        self._heap = [(-s.error, i) for i, s in enumerate(scored)]
+        heapify(self._heap)
+        self._gone: set[int] = set()
+
+    def largest(self, taken: float, most: int) -> Iterator[tuple[float, Scored]]:
+        """Yield at most so many candidates with a gain, best first, earlier ones first among equals."""
+        back: list[tuple[float, int]] = []
+        try:
+            ready: list[tuple[float, int]] = []
+            while len(back) < most and (self._heap or ready):
+                if ready and (not self._heap or ready[0] <= self._heap[0]):
+                    found = heappop(ready)
+                    back.append(found)
+                    yield -found[0], self._scored[found[1]]
+                    continue
+                _, i = heappop(self._heap)
+                if i in self._gone:
+                    continue
+                s = self._scored[i]
+                gain = s.gain(self._sigma * float(np.sqrt(1 + taken / _weight(s))))
+                # What has no gain now has none later.
+                if gain > 0:
+                    heappush(ready, (-gain, i))
+        finally:
+            for entry in (*back, *ready):
+                heappush(self._heap, entry)
+
+    def drop(self, scored: Scored) -> None:
+        """Take a candidate out."""
+        self._gone.update(i for i in self._over[scored.attributes] if self._scored[i] is scored)
+
+    def drop_all(self, attributes: Clique) -> None:
+        """Take all candidates over these attributes out."""
+        self._gone.update(self._over[attributes])
 
 
 def _is_connected(clique: Clique, cliques: Sequence[Clique]) -> bool:
