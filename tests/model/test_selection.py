@@ -7,6 +7,7 @@ import pytest
 
 from kamino.errors import ModelError
 from kamino.model.marginal.graph.junction import build_tree
+from kamino.model.marginal.pairs.scoring import MOST_TRIPLES, TRIPLE_CELLS, small_triples
 from kamino.model.marginal.pairs.selection import (
     EMPTY_CELL,
     GROWTH_FREE,
@@ -134,3 +135,20 @@ def test_lazy_selection_is_greedy_selection(seed):
     wanted = greedy(candidates, sizes, sigma, limits)
     assert [id(s) for s in found] == [id(s) for s in wanted]
     assert len(found) > 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_triples_are_the_smallest(seed):
+    rng = np.random.default_rng(seed)
+    sizes = {int(a): int(rng.integers(2, 12)) for a in rng.permutation(40)[:30]}
+    cells = {t: int(np.prod([sizes[a] for a in t])) for t in combinations(sorted(sizes), 3)}
+    wanted = sorted((t for t in cells if cells[t] <= TRIPLE_CELLS), key=lambda t: (cells[t], t))[:MOST_TRIPLES]
+    assert small_triples(sizes) == wanted
+    assert len(wanted) == MOST_TRIPLES
+
+
+def test_small_triples_of_few_attributes():
+    assert small_triples({}) == small_triples({0: 2, 1: 2}) == []
+    assert small_triples({0: 2, 3: 3, 1: 2}) == [(0, 1, 3)]
+    assert small_triples({0: 9, 3: 9, 1: 9}) == []
+    assert len(small_triples(dict.fromkeys(range(600), 2))) == MOST_TRIPLES

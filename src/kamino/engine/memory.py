@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kamino.model.protocol import Candidate, FloatArray, View, read
+from kamino.engine.block_counts import count_candidates
+from kamino.model.protocol import Candidate, CodeMap, FloatArray, View
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateCodes, open_codes
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.schema.coding.joint_codes import flatten_codes
 
 
 class MemoryMeasurer:
@@ -68,10 +69,8 @@ class MemoryMeasurer:
         One row more or less moves one cell by 1, and so each distance by at most 1: the vector of k distances moves
         by at most sqrt(k). Another row in its place moves two cells: 2 sqrt(k).
         """
-        distances = [
-            np.abs(self._count(candidate.attributes, candidate.binning) - answer.ravel()).sum()
-            for candidate, answer in zip(candidates, model_answers, strict=True)
-        ]
+        counts = self._count_all(candidates)
+        distances = [np.abs(count - answer.ravel()).sum() for count, answer in zip(counts, model_answers, strict=True)]
         root = math.sqrt(len(candidates))
         return self._gate.release_vector(
             np.asarray(distances, dtype=np.float64),
@@ -81,11 +80,15 @@ class MemoryMeasurer:
             sensitivity=Sensitivity(add_remove=root, replace=2 * root),
         )
 
-    def _count(self, attributes: Sequence[str], binning: Mapping[str, View]) -> NDArray[np.int64]:
+    def _count(self, attributes: tuple[str, ...], binning: Mapping[str, View]) -> NDArray[np.int64]:
+        return self._count_all([Candidate(attributes=attributes, binning=binning)])[0]
+
+    def _count_all(self, candidates: Sequence[Candidate]) -> list[NDArray[np.int64]]:
         coded = open_codes(self._codes)
-        columns = [read(binning[name], name, coded.columns) if name in binning else coded[name] for name in attributes]
-        sizes = [binning[name].bins if name in binning else self._sizes[name] for name in attributes]
-        return np.bincount(flatten_codes(columns, sizes), minlength=math.prod(sizes)).astype(np.int64)
+        seen = {name for each in candidates for name in each.attributes if name not in each.binning}
+        whole: dict[str, View] = {name: CodeMap.identity(self._sizes[name]) for name in seen}
+        views = [replace(each, binning={**whole, **each.binning}) if whole else each for each in candidates]
+        return count_candidates(views, coded.columns, coded.num_rows)
 
 
 def interactions(table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -37,7 +38,7 @@ class Frame:
     nulls: Mapping[int, IntArray] = field(default_factory=dict)
     interactions: float = 0.0
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of bins of each attribute."""
         return tuple(self.view(a).bins for a in range(len(self.cells)))
@@ -79,11 +80,19 @@ class Frame:
 
     def candidate(self, clique: Clique, resolution: Resolution = Resolution.BINS) -> Candidate:
         """Name the marginal over `clique` for the private side."""
-        views = {}
-        for a in clique:
-            group = self._group(a, resolution)
-            views[self.attributes[a].name] = self.view(a) if group is None else self.view(a).merged(group)
+        views = {self.attributes[a].name: self._read(a, resolution) for a in clique}
         return Candidate(attributes=tuple(views), binning=views)
+
+    def _read(self, a: int, resolution: Resolution) -> View:
+        """How attribute `a` is read at a resolution: one and the same view each time, so that it is read once."""
+        if (a, resolution) not in self._views:
+            group = self._group(a, resolution)
+            self._views[a, resolution] = self.view(a) if group is None else self.view(a).merged(group)
+        return self._views[a, resolution]
+
+    @cached_property
+    def _views(self) -> dict[tuple[int, Resolution], View]:
+        return {}
 
     def noise_factor(self, clique: Clique, resolution: Resolution) -> float:
         """Return by how much less noise a marginal has for the same cost because its interactions are measured."""
