@@ -101,7 +101,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
     return run
 
 
-SYNTH = ["synth", "-o", "out.csv", "-c", "rules.dc", "--seed", "3", "--save-model", "m.kamino", "-n", "60"]
+SYNTH = ["synth", "-o", "out.csv", "-c", "rules.dc", "--seed", "3", "--save-model", "m.kamino", "-n", "60", "--anyway"]
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -122,6 +122,38 @@ def test_replay_passes_for_the_synth_command(replays: Any, command: Any, kind: s
 @pytest.mark.parametrize("kind", ["csv", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_replay_passes_for_the_synth_command_without_schema(replays: Any, command: Any, kind: str) -> None:
     replays(lambda table, gate: command(table, gate, kind, SYNTH), private_table(), relations=(Neighbours.ADD_REMOVE,))
+
+
+@pytest.mark.parametrize(("rows", "said", "most"), [(40, "too few", 0.2), (900, "found no useful domain for", 0.75)])
+def test_replay_passes_for_a_table_that_is_refused(
+    replays: Any, command: Any, rows: int, said: str, most: float
+) -> None:
+    """Too few rows, or most columns useless: the run ends early, says so, and leaves nothing behind."""
+    ends = []
+    texts = pa.table({name: [f"{name}{place}" for place in range(rows)] for name in ("a", "b", "c")})
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        ends.append((command(table, gate, "csv", ["synth", "-o", "out.csv"]), gate.ledger.spent()))
+        return ends[-1]
+
+    replays(run, texts, relations=(Neighbours.ADD_REMOVE,))
+    (code, _, left, error, notes), spent = ends[0]
+    assert code != 0
+    assert left == {}
+    assert said in error
+    assert "--anyway" in error
+    assert "is spent" in notes[0]
+    assert spent < most  # what was left for the model is not spent
+
+
+def test_replay_passes_for_public_lists(replays: Any, command: Any) -> None:
+    rules = "check (city in ('Rome', 'Oslo', 'Bern'))"
+    lists = ["--public-list", "zone=us-state-codes"]
+    replays(
+        lambda table, gate: command(table, gate, "csv", [*SYNTH, *lists], rules),
+        private_table(),
+        relations=(Neighbours.ADD_REMOVE,),
+    )
 
 
 def test_replay_passes_for_a_run_that_fails_late(replays: Any, command: Any) -> None:
@@ -202,7 +234,7 @@ def test_replay_passes_for_odd_cells_of_typed_files(command: Any, kind: str, sch
     ends = []
 
     def run(private: pa.Table, gate: Gate) -> Any:
-        arguments = ["synth", "-o", "out.csv", "-c", "rules.dc", "--seed", "3", "-n", "20", *schema]
+        arguments = ["synth", "-o", "out.csv", "-c", "rules.dc", "--seed", "3", "-n", "20", "--anyway", *schema]
         ends.append(command(private, gate, kind, [*arguments, "--unit", "who", "--max-rows", "3"], rules, ODD_SCHEMA))
         return ends[-1]
 

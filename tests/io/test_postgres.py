@@ -141,3 +141,10 @@ def test_driver_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
     with pytest.raises(InputError, match=r"pip install 'kamino-synth\[postgres\]'"):
         read_table("postgresql://localhost/db", query="t")
+
+
+def test_enums_of_a_server_are_read_from_its_catalogue(url: str) -> None:
+    from kamino.io.databases.sql import declared_enums
+
+    found = declared_enums(url, "SELECT * FROM shop.item WHERE false")
+    assert list(found.values()) == [("sad", "ok")]

@@ -57,6 +57,7 @@ def private_table(rows: int = 120, *, nulls: bool = True) -> pa.Table:
 
 def synthesize(table: pa.Table, gate: Gate, schema: Schema | None, *, untyped: bool = False, **settings: Any) -> Any:
     """Everything a run lets out: the synthetic table, the model file's content and the ledger."""
+    settings = {"anyway": True} | settings
     options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, **settings)
     fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), schema, RULES, options, untyped=untyped), gate)
     drawn = draw(fitted, 50, np.random.default_rng(7))
@@ -137,7 +138,7 @@ def test_replay_passes_for_cells_that_a_column_cannot_hold(replays: Any, schema:
     )
 
     def run(table: pa.Table, gate: Gate) -> Any:
-        settings = Settings(epsilon=gate.budget.epsilon, seed=1)
+        settings = Settings(epsilon=gate.budget.epsilon, seed=1, anyway=True)
         private = read_table(table, private=True)
         fitted = fit(
             PrivateTable(private), plan_table(PrivateTable(private), known if schema else None, rules, settings), gate
@@ -193,7 +194,7 @@ def test_replay_passes_for_every_way_of_drawing(replays: Any, mode: Sampling) ->
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["declared", "found"])
 def test_budget_is_spent_and_not_overspent(epsilon: float, schema: Schema | None) -> None:
-    made = Synthesizer(schema, RULES, epsilon=epsilon, seed=3).fit(private_table())
+    made = Synthesizer(schema, RULES, epsilon=epsilon, seed=3, anyway=True).fit(private_table())
     spent = made.ledger["spent_epsilon"]["add_remove"]
     assert 0.999 * epsilon <= spent <= epsilon
 

@@ -11,6 +11,7 @@ import pytest
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy import Budget, ExactNoise, Gate, Neighbours, PrivacyUnit, SeededNoise, Sensitivity
 from kamino.privacy.discrete_gaussian import scale_for
+from kamino.privacy.mechanisms.bounds import number_cells
 
 BUDGETS = {relation: Budget(epsilon=1.0, delta=1e-6, neighbours=relation) for relation in Neighbours}
 ONE = BUDGETS[Neighbours.ADD_REMOVE]
@@ -64,7 +65,7 @@ def test_without_privacy_there_is_no_noise():
     rates = np.array([0.25, 0.5])
     noisy = gate.release_vector(rates, what="r", attributes=(), noise_multiplier=3.0, sensitivity=1.0)
     assert noisy == pytest.approx(rates, abs=1e-3)
-    found = gate.release_categories(["a", "b", "b"], attribute="c", noise_multiplier=1.0, delta=1e-7)
+    found = gate.release_categories({"c": ["a", "b", "b"]}, noise_multiplier=1.0, delta=1e-7)["c"]
     assert (found.values, found.counts) == (("a", "b"), (1, 2))
     assert gate.ledger.mark == "not private"
     assert gate.ledger.spent() == math.inf
@@ -153,7 +154,7 @@ def test_sensitivity_known_for_replace_only_cannot_be_scaled_to_units():
 def test_categories_are_sorted_and_charged_twice():
     gate = Gate(ONE, noise=SeededNoise(0))
     values = ["pear"] * 900 + ["apple"] * 800 + [None, float("nan")] * 500 + ["fig"]
-    found = gate.release_categories(values, attribute="fruit", noise_multiplier=9.0, delta=1e-7)
+    found = gate.release_categories({"fruit": values}, noise_multiplier=9.0, delta=1e-7)["fruit"]
     assert found.values == ("apple", "pear")
     assert found.counts == pytest.approx((800, 900), abs=60)
     assert gate.ledger.delta_left() == pytest.approx(9e-7)
@@ -166,14 +167,14 @@ def test_categories_are_sorted_and_charged_twice():
 def test_categories_from_every_container(make):
     gate = Gate(EXACT)
     values = make(["b"] * 400 + ["a"] * 500)
-    found = gate.release_categories(values, attribute="x", noise_multiplier=9.0, delta=1e-7)
+    found = gate.release_categories({"x": values}, noise_multiplier=9.0, delta=1e-7)["x"]
     assert (found.values, found.counts) == (("a", "b"), (500, 400))
 
 
 def test_categories_do_not_follow_the_order_of_rows():
     rows = [f"v{i}" for i in range(40)] * 50
     released = {
-        Gate(ONE, noise=SeededNoise(3)).release_categories(values, attribute="x", noise_multiplier=9.0, delta=1e-7)
+        Gate(ONE, noise=SeededNoise(3)).release_categories({"x": values}, noise_multiplier=9.0, delta=1e-7)["x"]
         for values in (rows, rows[::-1], sorted(rows))
     }
     assert len(released) == 1
@@ -181,14 +182,16 @@ def test_categories_do_not_follow_the_order_of_rows():
 
 def test_categories_need_delta():
     with pytest.raises(PrivacyError, match="delta"):
-        Gate(ONE).release_categories(["a"], attribute="x", noise_multiplier=9.0, delta=0.0)
+        Gate(ONE).release_categories({"x": ["a"]}, noise_multiplier=9.0, delta=0.0)
     with pytest.raises(BudgetError):
-        Gate(ONE).release_categories(["a"], attribute="x", noise_multiplier=9.0, delta=1e-5)
+        Gate(ONE).release_categories({"x": ["a"]}, noise_multiplier=9.0, delta=1e-5)
 
 
 def bounds(values, *, budget=ONE, integer=False, seed=0):
     gate = Gate(budget, noise=SeededNoise(seed))
-    return gate, gate.release_bounds(values, attribute="x", noise_multiplier=5.0, integer=integer)
+    cells = {"x": number_cells(integer=integer)}
+    found = gate.release_bounds({"x": values}, cells, noise_multiplier=5.0, about_rows=len(values))
+    return gate, found["x"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kamino.privacy import Budget, Gate, PrivacyUnit, SeededNoise
+from kamino.privacy.mechanisms.bounds import number_cells
 from kamino.testing.replay import Recorder, Replayer, assert_replay, remove_row
 
 TEXT = "XMARKERX"
@@ -35,6 +36,7 @@ def numbers():
     return TABLE["x"].to_numpy()
 
 
+CELLS = {"x": number_cells(integer=False)}
 FAILING = {
     "counts over budget": lambda: spent().release_counts(numbers(), what="c", attributes=("x",), **FULL),
     "counts of reals": lambda: gate().release_counts(numbers() * 1.0, what="c", attributes=("x",), **FULL),
@@ -52,13 +54,13 @@ FAILING = {
     "vector without bound": lambda: gate().release_vector(
         numbers(), what="v", attributes=("y",), sensitivity=float("inf"), **FULL
     ),
-    "categories over budget": lambda: spent().release_categories(TABLE["who"], attribute="who", delta=1e-7, **FULL),
-    "categories without delta": lambda: gate().release_categories([TEXT], attribute="who", delta=0, **FULL),
-    "categories over delta": lambda: gate().release_categories([TEXT], attribute="who", delta=1e-3, **FULL),
-    "categories that are no iterable": lambda: gate().release_categories(NUMBER, attribute="x", delta=1e-7, **FULL),
-    "bounds over budget": lambda: spent().release_bounds(numbers(), attribute="x", **FULL),
-    "bounds of text": lambda: gate().release_bounds(np.array([TEXT, str(NUMBER)]), attribute="x", **FULL),
-    "bounds of a list": lambda: gate().release_bounds([NUMBER], attribute="x", **FULL),
+    "categories over budget": lambda: spent().release_categories({"who": TABLE["who"]}, delta=1e-7, **FULL),
+    "categories without delta": lambda: gate().release_categories({"who": [TEXT]}, delta=0, **FULL),
+    "categories over delta": lambda: gate().release_categories({"who": [TEXT]}, delta=1e-3, **FULL),
+    "categories that are no iterable": lambda: gate().release_categories({"x": NUMBER}, delta=1e-7, **FULL),
+    "bounds over budget": lambda: spent().release_bounds({"x": numbers()}, CELLS, about_rows=9, **FULL),
+    "bounds of text": lambda: gate().release_bounds({"x": np.array([TEXT, str(NUMBER)])}, CELLS, about_rows=9, **FULL),
+    "bounds of a list": lambda: gate().release_bounds({"x": [NUMBER]}, CELLS, about_rows=9, **FULL),
     "release before selection": lambda: gate(unit=PrivacyUnit(column="who")).release_counts(
         numbers(), what="c", attributes=("x",), **FULL
     ),
@@ -106,7 +108,7 @@ def test_no_private_value_in_any_repr():
     recorder = Recorder()
     opened = Gate(ONE, noise=SeededNoise(0), tape=recorder)
     opened.release_counts(numbers() - numbers() + NUMBER, what="c", attributes=("x",), noise_multiplier=9.0)
-    opened.release_categories([TEXT], attribute="who", noise_multiplier=9.0, delta=1e-7)
+    opened.release_categories({"who": [TEXT]}, noise_multiplier=9.0, delta=1e-7)
     things = [opened, opened.ledger, recorder, Replayer(recorder.records), opened.noise, opened.unit]
     shown = [repr(thing) for thing in things] + [str(thing) for thing in things]
     shown += [repr(opened.ledger.entries), opened.ledger.to_json(), repr(opened.ledger.to_rows())]

@@ -294,8 +294,10 @@ def test_found_domains_stay_within_their_sensitivity_at_the_ends_of_types() -> N
     )
 
     def run(some: pa.Table, gate: Gate) -> Any:
-        found = discover_domains(PrivateTable(some), schema, gate, DiscoveryShare(mu_squared=0.1, delta=1e-7))
-        return {name: str(found[name]) for name in found.names}
+        found = discover_domains(
+            PrivateTable(some), schema, gate, DiscoveryShare(mu_squared=0.1, delta=1e-7, about_rows=10**6)
+        )
+        return {name: str(found.schema[name]) for name in found.schema.names}, found.lost, found.by_default
 
     for whole, real in ((2**63 - 1, -0.0), (-(2**63), math.nan), (None, None), (0, 5e-324)):
         assert_bounded(run, table, {"whole": whole, "real": real})

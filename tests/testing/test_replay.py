@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kamino.privacy import Budget, Neighbours, PrivacyUnit, SecureNoise, Sensitivity
+from kamino.privacy.mechanisms.bounds import number_cells
 from kamino.testing.replay import LeakError, add_row, assert_replay, remove_row, replace_row, replay
 from kamino.testing.same import first_difference
 
@@ -44,8 +45,9 @@ def clean(table, gate):
         noise_multiplier=9.0,
         sensitivity=Sensitivity(add_remove=0.4),
     )
-    cities = gate.release_categories(table["city"], attribute="city", noise_multiplier=9.0, delta=1e-4)
-    bounds = gate.release_bounds(table["pay"].to_numpy(), attribute="pay", noise_multiplier=9.0)
+    cities = gate.release_categories({"city": table["city"]}, noise_multiplier=9.0, delta=1e-4)
+    cells = {"pay": number_cells(integer=False)}
+    bounds = gate.release_bounds({"pay": table["pay"].to_numpy()}, cells, noise_multiplier=9.0, about_rows=90_000)
     rng = np.random.default_rng(7)
     weights = np.maximum(histogram, 0) + 1.0
     made = pa.table({"age": rng.choice(100, size=max(rows, 1), p=weights / weights.sum())})

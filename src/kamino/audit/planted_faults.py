@@ -128,9 +128,12 @@ def _error_for_nulls() -> AbstractContextManager[None]:
 def _true_maximum() -> AbstractContextManager[None]:
     clean = bounds.release_bounds
 
-    def release(gate: Gate, values: Any, **options: Any) -> Any:
-        found = clean(gate, values, **options)
-        return replace(found, upper=max(found.lower, float(np.max(values)))) if len(values) else found
+    def release(gate: Gate, columns: Any, *given: Any, **options: Any) -> Any:
+        found = clean(gate, columns, *given, **options)
+        return {
+            name: replace(each, upper=max(each.lower, float(np.max(columns[name])))) if len(columns[name]) else each
+            for name, each in found.items()
+        }
 
     return _patched(bounds, "release_bounds", release)
 
@@ -141,19 +144,22 @@ def _ordered_categories() -> AbstractContextManager[None]:
     def release(gate: Gate, values: Any, **options: Any) -> Any:
         def publish(entry: Any, *, truth: Any, answer: Any) -> Any:
             def ordered(counts: Any) -> Any:
-                made = answer(counts)
-                order = sorted(range(len(made.values)), key=lambda place: -counts[made.values[place]])
-                return replace(
-                    made,
-                    values=tuple(made.values[place] for place in order),
-                    counts=tuple(made.counts[place] for place in order),
-                )
+                return {name: _by_count(made, name, counts) for name, made in answer(counts).items()}
 
             return gate.publish(entry, truth=truth, answer=ordered)
 
         return clean(_Through(gate, publish=publish), values, **options)  # type: ignore[arg-type]
 
     return _patched(categories, "release_categories", release)
+
+
+def _by_count(made: Any, name: str, counts: Any) -> Any:
+    order = sorted(range(len(made.values)), key=lambda place: -counts[name, made.values[place]])
+    return replace(
+        made,
+        values=tuple(made.values[place] for place in order),
+        counts=tuple(made.counts[place] for place in order),
+    )
 
 
 def _occupied_cells() -> AbstractContextManager[None]:

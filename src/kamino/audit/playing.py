@@ -32,6 +32,7 @@ from kamino.audit.repricing import charged_releases, noise_multiplier
 from kamino.privacy import Gate, GaussianEvent, Neighbours, SecureNoise
 from kamino.privacy.discrete_gaussian import probabilities
 from kamino.privacy.ledger import Entry, Ledger
+from kamino.privacy.mechanisms.categories import Place, public_order
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.testing.replay import Pair
 
@@ -139,8 +140,8 @@ class NoisySet:
     """A release of categories, cut to those whose counts differ between two tables."""
 
     entry: Entry
-    first: Mapping[str | int, int]
-    second: Mapping[str | int, int]
+    first: Mapping[Place, int]
+    second: Mapping[Place, int]
     multiplier: float
 
     def ask(self, open_gate: OpenGate, worlds: Worlds) -> Scores:
@@ -148,26 +149,25 @@ class NoisySet:
 
         Categories of different games are different keys.
         """
-        counts: dict[str | int, int] = {}
+        # All attributes of the release, also those in which nothing differs: noise and threshold are made for them.
+        columns: dict[str, dict[str, int]] = {name: {} for name in self.entry.attributes}
         for place, world in enumerate(worlds):
-            side = self.first if world else self.second
-            counts |= {f"{place}/{key}": count for key, count in side.items()}
+            for (name, value), count in (self.first if world else self.second).items():
+                columns[name][f"{place}/{value}"] = count
         released = open_gate().release_categories(
-            counts,
-            attribute=self.entry.attributes[0],
-            noise_multiplier=self.multiplier,
-            delta=float(dict(self.entry.parameters)["delta"]),
+            columns, noise_multiplier=self.multiplier, delta=float(dict(self.entry.parameters)["delta"])
         )
-        shown = dict(zip(released.values, released.counts, strict=True))
-        keys = sorted({*self.first, *self.second}, key=str)
+        shown = {name: dict(zip(each.values, each.counts, strict=True)) for name, each in released.items()}
+        threshold = max(each.threshold for each in released.values())
+        keys = sorted({*self.first, *self.second}, key=public_order)
         return np.array(
             [
-                sum(self._compared(key, shown.get(f"{place}/{key}"), released.threshold) for key in keys)
+                sum(self._compared(key, shown[key[0]].get(f"{place}/{key[1]}"), threshold) for key in keys)
                 for place in range(len(worlds))
             ]
         )
 
-    def _compared(self, key: str | int, shown: int | None, threshold: int) -> float:
+    def _compared(self, key: Place, shown: int | None, threshold: int) -> float:
         one, other = (
             _chance(self.entry.sigma, counts.get(key), shown, threshold) for counts in (self.first, self.second)
         )
@@ -232,7 +232,7 @@ def questions_of(pairs: Sequence[Pair], relation: Neighbours) -> list[Question]:
             if len(places):
                 found.append(NoisyVector(entry=entry, first=one[places], second=other[places], multiplier=multiplier))
         elif isinstance(first, Mapping) and isinstance(second, Mapping):
-            keys = [key for key in sorted({*first, *second}, key=str) if first.get(key) != second.get(key)]
+            keys = [key for key in sorted({*first, *second}, key=public_order) if first.get(key) != second.get(key)]
             if keys:
                 cut = [{key: int(side[key]) for key in keys if key in side} for side in (first, second)]
                 found.append(NoisySet(entry=entry, first=cut[0], second=cut[1], multiplier=multiplier))

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kamino.cli.options import shown_epsilon
 from kamino.errors import visible
+from kamino.pipeline.output.taken import DECLARED
 
 _RELATIONS = {"add_remove": "one more or one less", "replace": "one replaced"}
 
@@ -27,6 +28,9 @@ def print_run(
     for label, text in _facts(certificate, output, seconds):
         grid.add_row(Text(label, style="bold"), text)
     console.print(grid)
+    taken = certificate.get("columns", [])
+    if any(each["why"] != DECLARED for each in taken):
+        console.print(_columns(taken))
     console.print(Text(f"What it means: {certificate['words']['meaning']}."), soft_wrap=True)
     for each in (c for c in certificate["constraints"] if "reference" in c):
         shared = f"{each['reference']['share_following']:.1%} of the rows follow {each['reference']['file']}"
@@ -39,6 +43,19 @@ def print_run(
             console.print(_sweeps(moved))
     for note in certificate["notes"]:
         console.print(Text(f"Note: {note}.", style="yellow"))
+
+
+def _columns(columns: list[dict[str, Any]]) -> Table:
+    """What each column was taken for, and why."""
+    grid = Table(title="What each column was taken for", title_justify="left")
+    for title in ("column", "taken for", "domain", "why"):
+        grid.add_column(title, overflow="fold")
+    grid.add_column("cells lost (noisy)", justify="right")
+    for each in columns:
+        lost = each["lost"]
+        share = "–" if lost is None else f"{lost['outside'] + lost['unreadable']:.1%} ± {lost['within']:.1%}"
+        grid.add_row(Text(each["name"]), each["taken_for"], Text(each["domain"]), Text(each["why"]), share)
+    return grid
 
 
 def _soft(constraints: list[dict[str, Any]]) -> Table:

@@ -8,10 +8,10 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.engine.closeness import share_close
-    from kamino.engine.discovery import DiscoveryShare, discover_domains, set_delta_aside
+    from kamino.engine.discovery import DiscoveryShare, discover_domains, release_about_rows, set_delta_aside
     from kamino.engine.memory import MemoryMeasurer
     from kamino.engine.neural_rows import NeuralRows
-    from kamino.engine.sealed_tables import encode, keep_rows, trusted_schema, with_types
+    from kamino.engine.sealed_tables import encode, keep_rows, trusted_attribute, trusted_schema, with_types
     from kamino.engine.typing import discover_types
 
 __all__ = [
@@ -22,8 +22,10 @@ __all__ = [
     "discover_types",
     "encode",
     "keep_rows",
+    "release_about_rows",
     "set_delta_aside",
     "share_close",
+    "trusted_attribute",
     "trusted_schema",
     "with_types",
 ]
@@ -37,7 +39,9 @@ _HOMES = {
     "discover_types": "typing",
     "encode": "sealed_tables",
     "keep_rows": "sealed_tables",
+    "release_about_rows": "discovery",
     "set_delta_aside": "discovery",
+    "trusted_attribute": "sealed_tables",
     "trusted_schema": "sealed_tables",
     "with_types": "sealed_tables",
 }

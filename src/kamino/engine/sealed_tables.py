@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateCodes, PrivateTable, open_table
-from kamino.schema import Codec, Schema, draft_schema
+from kamino.schema import Attribute, Categorical, Codec, Integer, Schema, draft_schema
+from kamino.schema.dtypes import is_text
+from kamino.schema.files.draft import with_asserted
 
 
 def keep_rows(private: PrivateTable, gate: Gate) -> PrivateTable:
@@ -24,6 +28,14 @@ def with_types(private: PrivateTable, schema: Schema) -> PrivateTable:
     return PrivateTable(typed.select(list(codec.attributes)))
 
 
+def trusted_attribute(private: PrivateTable, name: str, attribute: Attribute) -> Attribute:
+    """An attribute as a schema declares it, with the domain of the table; as it is where it cannot have that."""
+    column = open_table(private).column(name)
+    whole = pa.types.is_integer(column.type)
+    kinds = (Categorical, Integer) if whole else (Categorical,) if is_text(column.type) else ()
+    return with_asserted(attribute, column) if isinstance(attribute, kinds) else attribute
+
+
 def trusted_schema(private: PrivateTable) -> Schema:
     """A schema with the domains of the table, for a run whose user says that these are public (`trust_domain`)."""
-    return draft_schema(open_table(private), trust_domain=True)
+    return draft_schema(open_table(private), trust_domain=True, codes=True)

@@ -1,36 +1,82 @@
-"""Types of text columns, found within the budget: a CSV file says nothing of types but by its cells."""
+"""Types of text columns, and decimals of numbers, found within the budget: a CSV file says nothing of them but by its
+cells.
+
+Every cell is written in one of some twenty ways: as a boolean, a whole number, a number with so many decimals, a date,
+a time down to the hour or the second, other text, or not at all. One release counts the ways of all columns. What a
+column is follows from the ways that stand out of the noise.
+"""
 
 from __future__ import annotations
 
-import math
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kamino.privacy import Gate, multiplier_for
+from kamino.privacy import Gate, Sensitivity, multiplier_for
+from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.private import PrivateTable, open_table
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Real, Schema, spelling
+from kamino.schema.dtypes import is_text
+from kamino.schema.numbers import DEFAULT_DECIMALS
 
-# From the narrowest spelling to the widest; a cell counts for the first that fits.
-_SPELLINGS = (
-    ("boolean", spelling.BOOLEAN),
-    ("integer", spelling.INTEGER),
-    ("real", spelling.NUMBER_OR_NOT),
-    ("date", spelling.DATE),
-    ("datetime", spelling.LOCAL_TIME),
-)
-_KINDS = (*(name for name, _ in _SPELLINGS), "text", "empty")
-# A type is taken if at most this part of the cells is spelled otherwise, beyond what the noise may make.
+SPELLINGS = "how cells are written"
+# The decimals of numbers that are told apart; the last way is for more.
+_MOST_DECIMALS = DEFAULT_DECIMALS
+# What times are whole multiples of, in microseconds, the finest last.
+_RESOLUTIONS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000, 1)
+_REALS = tuple(f"real{decimals}" for decimals in range(_MOST_DECIMALS + 2))
+_TIMES = tuple(f"time{microseconds}" for microseconds in _RESOLUTIONS)
+_WAYS = ("boolean", "integer", *_REALS, "date", *_TIMES, "text", "empty")
+_BOOLEANS, _NUMBERS, _DATES = ("boolean",), ("integer", *_REALS), ("date", *_TIMES)
+_FAMILIES = (_BOOLEANS, _NUMBERS, _DATES)
+_PLACES = {way: place for place, way in enumerate(_WAYS)}
+# A column is of a type if at most this part of its cells is other text, beyond what the noise may make.
 TOLERANCE = 0.01
-_DEVIATIONS = 4.0
-SPELLINGS = "how cells are spelled"
+_DEVIATIONS = 3.0
+# How many deviations a way must be above zero to be seen.
+_SEEN, _SEEN_BESIDE = 3.0, 3.5
+_EPOCH = dt.datetime(1970, 1, 1)
 
 
-def num_spellings() -> int:
-    """Return how many kinds of spelling are told apart."""
-    return len(_KINDS)
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """The noisy number of cells of one column that are written in each way, and the scale of the noise."""
+
+    counts: Mapping[str, int]
+    sigma: float
+
+    def seen(self, way: str) -> bool:
+        """Whether a way stands out of the noise; one that is not the most frequent must do so more clearly."""
+        most = max(self.counts[each] for each in _WAYS if each != "empty")
+        return self.counts[way] > (_SEEN if self.counts[way] == most else _SEEN_BESIDE) * self.sigma
+
+    def total(self, *ways: str) -> int:
+        """How many cells are written in one of the ways."""
+        return sum(self.counts[way] for way in ways)
+
+    @property
+    def decimals(self) -> int:
+        """The decimals that numbers need: those of the finest way that stands out."""
+        finest = max((place for place, way in enumerate(_REALS) if self.seen(way)), default=0)
+        return min(finest, _MOST_DECIMALS)
+
+    @property
+    def resolution(self) -> Decimal:
+        """The seconds that times are whole multiples of."""
+        finest = max((place for place, way in enumerate(_TIMES) if self.seen(way)), default=0)
+        return Decimal("0.001") if _RESOLUTIONS[finest] == 1 else Decimal(_RESOLUTIONS[finest]) / 1_000_000
+
+
+def num_ways() -> int:
+    """Return in how many ways cells are written."""
+    return len(_WAYS)
 
 
 def discover_types(private: PrivateTable, gate: Gate, *, mu_squared: float) -> Schema:
@@ -40,50 +86,150 @@ def discover_types(private: PrivateTable, gate: Gate, *, mu_squared: float) -> S
 
     Guarantees:
         The types depend on the table through the gate only.  [test_replay_passes_for_types]
+        Whole numbers stay whole, and decimals are those of the cells.  [test_decimals_are_found]
     """
+    names = tuple(open_table(private).column_names)
+    ways = release_ways(private, names, gate, mu_squared=mu_squared)
+    return Schema(attributes={name: _attribute(ways[name]) for name in names})
+
+
+def release_ways(private: PrivateTable, names: Sequence[str], gate: Gate, *, mu_squared: float) -> dict[str, Ways]:
+    """Count how the cells of some columns are written, in one release: a row counts once for each column."""
     table = open_table(private)
-    multiplier = multiplier_for(mu_squared / table.num_columns)
-    sigma = gate.counts_sigma(multiplier)
-    attributes: dict[str, Attribute] = {}
-    for name in table.column_names:
-        counts = gate.release_counts(
-            _count_spellings(table.column(name)),
-            what=SPELLINGS,
-            attributes=(name,),
-            noise_multiplier=multiplier,
-        )
-        attributes[name] = _attribute(dict(zip(_KINDS, counts.tolist(), strict=True)), sigma)
-    return Schema(attributes=attributes)
+    multiplier, row = multiplier_for(mu_squared), Sensitivity.of_histogram(len(names))
+    noisy = gate.release_counts(
+        np.concatenate([_count_ways(table.column(name)) for name in names]),
+        what=SPELLINGS,
+        attributes=tuple(names),
+        noise_multiplier=multiplier,
+        sensitivity=row,
+    )
+    deviation = gate.deviation(multiplier, gate.sensitivity(row))
+    sigma = scale_for(deviation) if deviation else 0.0
+    return {
+        name: Ways(counts=dict(zip(_WAYS, part.tolist(), strict=True)), sigma=sigma)
+        for name, part in zip(names, np.split(noisy, len(names)), strict=True)
+    }
 
 
-def _count_spellings(column: pa.ChunkedArray) -> NDArray[np.int64]:
+def _attribute(ways: Ways) -> Attribute:
+    """The type whose ways nearly all cells are written in; text, if no way stands out, or if too many cells are other
+    text.
+
+    A family of ways weighs what those of it do that stand out: a sum over all of them would be mostly noise.
+    """
+    weights = {family: ways.total(*filter(ways.seen, family)) for family in _FAMILIES}
+    family = max(_FAMILIES, key=lambda each: weights[each])
+    filled = weights[family] + max(0, ways.counts["text"])
+    if not weights[family] or ways.counts["text"] > TOLERANCE * filled + _DEVIATIONS * ways.sigma:
+        return Categorical(nullable=True)
+    if family == _BOOLEANS:
+        return Boolean(nullable=True)
+    if family == _NUMBERS:
+        return _number(ways)
+    return Datetime(nullable=True, resolution=ways.resolution) if any(map(ways.seen, _TIMES)) else Date(nullable=True)
+
+
+def _number(ways: Ways) -> Attribute:
+    """Whole numbers, unless some are written with a decimal point."""
+    fractions = any(map(ways.seen, _REALS))
+    return Real(nullable=True, decimals=ways.decimals) if fractions else Integer(nullable=True)
+
+
+def _count_ways(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Count the cells of a column by way. Nothing here raises because of a value."""
+    kind = column.type
+    counts = np.zeros(len(_WAYS), dtype=np.int64)
+    counts[_PLACES["empty"]] = column.null_count
+    if is_text(kind):
+        return counts + _count_texts(column)
+    present = column.drop_null().combine_chunks()
+    if pa.types.is_floating(kind):
+        return counts + _count_floats(present.to_numpy(zero_copy_only=False).astype(np.float64), kind)
+    if pa.types.is_timestamp(kind):
+        return counts + _count_times(present)
+    counts[_PLACES["text"]] = len(present)
+    return counts
+
+
+def _count_texts(column: pa.ChunkedArray) -> NDArray[np.int64]:
     values = column.combine_chunks().value_counts()
     texts, counts = values.field("values"), np.asarray(values.field("counts"))
-    found = np.zeros(len(_KINDS), dtype=np.int64)
-    left = np.ones(len(texts), dtype=np.bool_)
-    for place, (_, pattern) in enumerate(_SPELLINGS):
+    found = np.zeros(len(_WAYS), dtype=np.int64)
+    left = ~np.asarray(texts.is_null()).astype(np.bool_)
+    for way, pattern, read in _PATTERNS:
         fits = np.asarray(pc.fill_null(pc.match_substring_regex(texts, pattern), False)).astype(np.bool_) & left
-        found[place] = counts[fits].sum()
+        if read is None:
+            found[_PLACES[way]] += counts[fits].sum()
+        else:
+            places = [_PLACES[read(text)] for text in texts.filter(pa.array(fits)).to_pylist()]
+            np.add.at(found, np.asarray(places, dtype=np.int64), counts[fits])
         left &= ~fits
-    empty = np.asarray(texts.is_null()).astype(np.bool_)
-    found[-1] = counts[empty].sum()
-    found[-2] = counts[left & ~empty].sum()
+    found[_PLACES["text"]] += counts[left].sum()
     return found
 
 
-def _attribute(counts: dict[str, int], sigma: float) -> Attribute:
-    """The narrowest type that nearly all cells are spelled as."""
-    filled = max(0, sum(count for kind, count in counts.items() if kind != "empty"))
-    families: tuple[tuple[tuple[str, ...], Attribute], ...] = (
-        (("boolean",), Boolean(nullable=True)),
-        (("integer",), Integer(nullable=True)),
-        (("integer", "real"), Real(nullable=True)),
-        (("date",), Date(nullable=True)),
-        (("date", "datetime"), Datetime(nullable=True)),
-    )
-    for kinds, attribute in families:
-        others = filled - sum(counts[kind] for kind in kinds)
-        slack = _DEVIATIONS * sigma * math.sqrt(len(_KINDS))
-        if filled > 2 * slack and others <= TOLERANCE * filled + slack:
-            return attribute
-    return Categorical(nullable=True)
+def _way_of_number(text: str) -> str:
+    """How many decimals a number in text needs; infinities and what is not a number need none."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return _REALS[0]
+    if not number.is_finite() or number == 0:
+        return _REALS[0]
+    digits, exponent = number.as_tuple().digits, int(number.as_tuple().exponent)
+    zeros = next(place for place, digit in enumerate(reversed(digits)) if digit)
+    return _REALS[min(max(0, -exponent - zeros), _MOST_DECIMALS + 1)]
+
+
+def _way_of_time(text: str) -> str:
+    """What a time in text is a whole multiple of."""
+    try:
+        since = dt.datetime.fromisoformat(text) - _EPOCH
+    except (ValueError, OverflowError):
+        return "text"
+    ticks = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return next(way for way, step in zip(_TIMES, _RESOLUTIONS, strict=True) if ticks % step == 0)
+
+
+# From the narrowest spelling to the widest; a cell counts for the first that fits.
+_PATTERNS: tuple[tuple[str, str, Any], ...] = (
+    ("boolean", spelling.BOOLEAN, None),
+    ("integer", spelling.INTEGER, None),
+    ("real", spelling.NUMBER_OR_NOT, _way_of_number),
+    ("date", spelling.DATE, None),
+    ("time", spelling.LOCAL_TIME, _way_of_time),
+)
+
+
+def _count_floats(numbers: NDArray[np.float64], kind: pa.DataType) -> NDArray[np.int64]:
+    """Count floats by the fewest decimals that show them; NaN is empty, and what is too large has none to show."""
+    counts = np.zeros(len(_WAYS), dtype=np.int64)
+    missing = np.isnan(numbers)
+    counts[_PLACES["empty"]] = missing.sum()
+    left = numbers[~missing]
+    narrow = kind.to_pandas_dtype()
+    for decimals, way in enumerate(_REALS):
+        scale = float(10**decimals)
+        large = np.abs(left) >= 2**51 / scale
+        inside = np.where(large, 0.0, left)
+        shown = large | ((np.rint(inside * scale) / scale).astype(narrow) == inside.astype(narrow))
+        if decimals > _MOST_DECIMALS:
+            shown = np.ones(len(left), dtype=np.bool_)
+        counts[_PLACES[way]] = shown.sum()
+        left = left[~shown]
+    return counts
+
+
+def _count_times(present: pa.Array) -> NDArray[np.int64]:
+    """Count timestamps by what they are whole multiples of."""
+    per_second = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[present.type.unit]
+    ticks = present.view(pa.int64()).to_numpy(zero_copy_only=False)
+    counts = np.zeros(len(_WAYS), dtype=np.int64)
+    left = np.ones(len(ticks), dtype=np.bool_)
+    for way, step in zip(_TIMES, _RESOLUTIONS, strict=True):
+        unit = max(1, step * per_second // 1_000_000)
+        whole = left & (ticks % unit == 0) if step > 1 else left
+        counts[_PLACES[way]] = whole.sum()
+        left = left & ~whole
+    return counts

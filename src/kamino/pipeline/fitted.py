@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from kamino.constraints import Constraints
+from kamino.engine.discovery import FoundDomains
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
 from kamino.io.frame_types import FrameKind
@@ -19,6 +20,7 @@ from kamino.pipeline.model_file import (
     check_sizes,
     constraints_of,
     differences_of,
+    found_of,
     frame_of,
     held_of,
     ledger_of,
@@ -28,6 +30,7 @@ from kamino.pipeline.model_file import (
     settings_of,
     soft_of,
 )
+from kamino.pipeline.output.taken import found_to_json
 from kamino.pipeline.plan.hopeless import most_rows
 from kamino.pipeline.plan.references import References, to_json
 from kamino.pipeline.settings import Settings
@@ -39,6 +42,7 @@ from kamino.schema.coding.differences import Difference
 FORMAT = "kamino-model-1"
 HELD = "held_by_keys.dc"
 DIFFERENCES = "differences.json"
+FOUND = "found.json"
 _PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "references.json", "soft.json", "ledger.json", "model.json")
 
 
@@ -66,6 +70,8 @@ class Fitted:
     """What kind of frame the table came as, for what is drawn to come back as it."""
     sampling: SamplingPlan | None = None
     """How rows are drawn along the model's sequence; a model file does not hold it, for it follows from the rest."""
+    found: FoundDomains | None = None
+    """What is known of the domains that were found within the budget, where some were."""
 
     @cached_property
     def plan(self) -> SamplingPlan:
@@ -113,6 +119,7 @@ class Fitted:
             "constraints.dc": f"{self.constraints}\n",
             HELD: f"{self.held}\n",
             DIFFERENCES: _dump({name: vars(each) for name, each in self.differences.items()}),
+            FOUND: _dump(found_to_json(self.found)),
             "references.json": _dump(to_json(self.references)),
             "soft.json": _dump(self.soft.to_json()),
             "ledger.json": _dump(self.ledger),
@@ -144,7 +151,7 @@ class Fitted:
 
 def _read(bundle: Bundle) -> Fitted:
     """Read all parts of a model file; a part that is not as it must be raises."""
-    Fields(bundle.texts, where="file").only(*_PARTS, HELD, DIFFERENCES)
+    Fields(bundle.texts, where="file").only(*_PARTS, HELD, DIFFERENCES, FOUND)
     check_sizes(bundle.texts)
     parts = {name: read_json(bundle.texts[name], part=name) for name in _PARTS if name.endswith(".json")}
     manifest = Fields(parts["manifest.json"], where="manifest").only("format", "parts", "settings", "frame")
@@ -167,6 +174,7 @@ def _read(bundle: Bundle) -> Fitted:
         settings=settings,
         # Files of earlier versions, and those of files and queries, have no such part.
         frame=frame_of(manifest, schema) if "frame" in tuple(manifest) else None,
+        found=found_of(read_json(bundle.texts.get(FOUND, "{}"), part=FOUND), schema),
     )
     check_fits(fitted)
     return fitted

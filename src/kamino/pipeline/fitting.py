@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from kamino.engine import discover_domains, discover_types, encode, keep_rows, set_delta_aside, share_close
+from kamino.engine import (
+    discover_domains,
+    discover_types,
+    encode,
+    keep_rows,
+    release_about_rows,
+    set_delta_aside,
+    share_close,
+)
+from kamino.engine.discovery import FoundDomains
 from kamino.errors import PrivacyError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
+from kamino.pipeline.output.taken import refuse_too_few_rows, refuse_useless
 from kamino.pipeline.plan.close_dates import DIFFERENCES, choose_bases
-from kamino.pipeline.plan.planned_discovery import TYPES, discovery_share, types_share
+from kamino.pipeline.plan.planned_discovery import rows_share
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.settings import Settings
 from kamino.pipeline.stages import Progress, Stage, silent
@@ -38,7 +48,7 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
     if gate.budget != plan.settings.budget or gate.unit != plan.settings.privacy_unit:
         raise PrivacyError("the gate has another budget or unit than the plan; open it with the plan's settings.")
     private = keep_rows(private, gate)
-    plan = _find_domains(private, plan, gate, progress)
+    plan, found = _find_domains(private, plan, gate, progress)
     check_columns(plan.known, private.without_rows())
     progress(Stage.FIT)
     codec = _with_distances(private, plan, gate)
@@ -68,6 +78,7 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
         held=plan.held,
         differences=codec.differences,
         sampling=sampling,
+        found=found,
     )
 
 
@@ -83,14 +94,34 @@ def _with_distances(private: PrivateTable, plan: RunPlan, gate: Gate) -> Codec:
     return Codec(plan.known, {**plan.differences, **choose_bases(near, named | set(plan.differences))})
 
 
-def _find_domains(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -> RunPlan:
-    """Find types and domains within the budget where they are missing, and plan what follows."""
+def _find_domains(
+    private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress
+) -> tuple[RunPlan, FoundDomains | None]:
+    """Find types and domains within the budget where they are missing, and plan what follows.
+
+    Guarantees:
+        Where most columns turn out useless, nothing more is spent.  [test_a_useless_table_is_refused_early]
+        Where there are too few rows for that, next to nothing is.  [test_too_few_rows_are_refused_at_once]
+    """
+    if plan.discovery is None:
+        return plan, None
+    progress(Stage.DOMAINS)
+    settings = plan.settings
+    if plan.discovery.untyped:
+        set_delta_aside(gate, plan.discovery.domains(settings))
+    plan = plan.with_rows(release_about_rows(private, gate, mu_squared=rows_share(settings)))
+    discovery = plan.discovery
+    assert discovery is not None, "a plan keeps what there is to find"
+    if discovery.is_hopeless(settings):
+        columns = plan.columns if plan.schema is None else plan.schema.data_names
+        refuse_too_few_rows(
+            discovery.about_rows or 0, num_missing=len(plan.missing), num_columns=len(columns), settings=settings
+        )
     if plan.schema is None:
-        progress(Stage.DOMAINS)
-        set_delta_aside(gate, discovery_share(plan.settings, types=True))
-        plan = plan.with_schema(discover_types(private, gate, mu_squared=types_share(plan.settings)))
+        plan = plan.with_schema(discover_types(private, gate, mu_squared=discovery.types(settings)))
+    found = FoundDomains(schema=plan.known, types_found=discovery.untyped)
     if plan.known.missing_domains:
-        progress(Stage.DOMAINS)
-        share = discovery_share(plan.settings, types=bool(plan.schedule.part(TYPES)))
-        plan = plan.with_schema(discover_domains(private, plan.known, gate, share))
-    return plan
+        found = discover_domains(private, plan.known, gate, discovery.domains(settings))
+        refuse_useless(found, settings)
+        plan = plan.with_schema(found.schema)
+    return plan, found

@@ -99,18 +99,19 @@ class RunFacts:
 
     def reserved(self) -> tuple[float, float]:
         """The most mu², and the most delta for finding categories, that the run may spend under its relation."""
+        from kamino.pipeline.plan.planned_discovery import DELTA_PART
         from kamino.privacy.accounting.calibration import max_mu
         from kamino.schema import Categorical
 
-        budget, share = self.settings.budget, self.settings.delta * self.settings.discovery_share
+        budget, share = self.settings.budget, self.settings.delta * DELTA_PART
         if not self.finds_domains or self.settings.trust_domain:
             return max_mu(budget) ** 2, 0.0
         if self.schema is None:
             # Typed columns may turn out to need no delta, and then all of it goes to the noise.
             return max_mu(budget, reserved_delta=share if self.untyped else 0.0) ** 2, share
-        kinds = [isinstance(self.schema[name], Categorical) for name in self.schema.missing_domains]
-        parts = [share / sum(kinds) for is_categorical in kinds if is_categorical]
-        return max_mu(budget, reserved_delta=sum(parts)) ** 2, sum(parts)
+        # What is missing may still come from public sources, and then all of delta goes to the noise.
+        needed = any(isinstance(self.schema[name], Categorical) for name in self.schema.missing_domains)
+        return max_mu(budget) ** 2, share if needed else 0.0
 
 
 def dataset_name(use: LedgerUse, table: object) -> str:

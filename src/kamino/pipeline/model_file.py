@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.classify import dependency_of
+from kamino.engine.discovery import FoundDomains
+from kamino.engine.lost_cells import Lost
 from kamino.errors import KaminoError, ModelError
 from kamino.io.frame_types import FrameKind
 from kamino.model.saved import Fields, shown
@@ -108,9 +110,11 @@ def settings_of(document: object) -> Settings:
     kinds: Mapping[str, Any] = {
         "epsilon": lambda name: fields.number_or_null(name),
         "delta": fields.number,
-        "discovery_share": fields.number,
+        "discovery_share": lambda name: None if fields.any(name) is None else fields.number(name),
         "trust_domain": fields.flag,
         "accept": fields.flag,
+        "anyway": fields.flag,
+        "value_lists": lambda name: [_pair(each) for each in fields.items(name)],
         "sweeps": lambda name: fields.whole(name, most=_MOST_SWEEPS),
         "candidates": lambda name: fields.whole(name, least=1, most=_MOST_SWEEPS),
         "jobs": lambda name: fields.whole(name, least=1),
@@ -131,6 +135,14 @@ def frame_of(manifest: Fields, schema: Schema) -> FrameKind:
     if problem:
         raise ModelError(f"frame: {problem}")
     return kind
+
+
+def _pair(document: object) -> tuple[str, str]:
+    match document:
+        case [str(name), str(chosen)]:
+            return name, chosen
+        case _:
+            raise ModelError("settings: a value list is not a column with the name of a list")
 
 
 def constraints_of(text: str, schema: Schema, *, source: str) -> Constraints:
@@ -206,6 +218,24 @@ def _named(constraints: Constraints) -> set[tuple[tuple[str, ...], str]]:
         if dependency is not None:
             found.add((tuple(sorted(dependency.left)), dependency.right))
     return found
+
+
+def found_of(document: object, schema: Schema) -> FoundDomains | None:
+    """What is known of found domains, of attributes that the schema has; None where none was found."""
+    fields = Fields(document, where="found domains").only("types_found", "by_default", "lost")
+    if not tuple(fields):
+        return None
+    lost = fields.within("lost").only(*schema.data_names)
+    shares = {}
+    for name in lost:
+        share = lost.within(name).only("outside", "unreadable", "within")
+        shares[name] = Lost(**{each: share.number(each, least=0, most=1) for each in share})
+    by_default = fields.texts("by_default")
+    if not set(by_default) <= set(shares):
+        raise ModelError("found domains: a default is of an attribute that was not found")
+    return FoundDomains(
+        schema=schema, types_found=fields.flag("types_found"), by_default=tuple(by_default), lost=shares
+    )
 
 
 def ledger_of(document: object, settings: Settings) -> dict[str, Any]:

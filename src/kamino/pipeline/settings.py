@@ -52,7 +52,9 @@ class Preset(enum.StrEnum):
 class Settings:
     """The choices of one run. Every field may be published.
 
-    discovery_share: the part of the budget that finding domains may use, if some are missing.
+    discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have it
+    follow from the number of columns and the noisy number of rows. anyway: whether to go on where most columns turn out
+    useless with the domains that were found. value_lists: public lists of values by the columns that have them.
     sampling, sequence, weights: how rows are drawn, attributes ordered and soft constraints weighed.
     sweeps: how often each row is drawn again where a soft constraint has a weight. candidates: how many values of a
     numeric attribute are tried for a row, by row-by-row sampling. jobs: sub-models of the neural backend trained at a
@@ -73,7 +75,9 @@ class Settings:
     unit: str | None = None
     max_rows: int | None = None
     trust_domain: bool = False
-    discovery_share: float = 0.1
+    discovery_share: float | None = None
+    anyway: bool = False
+    value_lists: tuple[tuple[str, str], ...] = ()
     backend: Backend = Backend.MARGINAL
     sampling: Sampling = Sampling.CONSTRAINT_AWARE
     sequence: SequenceMode = SequenceMode.PLANNED
@@ -92,8 +96,9 @@ class Settings:
             kind = _CHOICES.get(each.name)
             fit = _choice(each.name, kind, value) if kind is not None else _of_type(each.name, str(each.type), value)
             object.__setattr__(self, each.name, fit)
-        if not 0 < self.discovery_share < 1:
-            raise PrivacyError(f"discovery_share is {self.discovery_share}; expected a number between 0 and 1.")
+        object.__setattr__(self, "value_lists", tuple((str(name), str(each)) for name, each in self.value_lists))
+        if self.discovery_share is not None and not 0 < self.discovery_share < 0.95:
+            raise PrivacyError(f"discovery_share is {self.discovery_share}; expected a number between 0 and 0.95.")
         if not self.is_by_row and (self.unit is None) != (self.max_rows is None):
             raise PrivacyError("unit and max_rows belong together: whose rows, and how many of them are kept.")
         if self.max_rows is not None and self.max_rows > MAX_UNIT_ROWS:

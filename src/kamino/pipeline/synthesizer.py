@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,10 @@ class Synthesizer(Parameterised):
         unit: the column that says whose a row is, to protect all rows of a person; needs `max_rows`.
         max_rows: how many rows of one unit are kept.
         trust_domain: types, values and ranges in the table are public: use them.
-        discovery_share: the part of the budget that finding domains may use, if some are missing.
+        discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have
+            it follow from the number of columns and the noisy number of rows.
+        anyway: go on where most columns turn out useless with the domains that were found.
+        value_lists: columns whose values are those of a public list, such as `[("state", "us-states")]`.
         backend: the model, "marginal" or "neural".
         sampling: how rows are drawn: "constraint-aware", "row-by-row" and others of `kamino.Sampling`.
         sequence: how attributes are ordered: "planned", "random" or "paper".
@@ -99,7 +102,9 @@ class Synthesizer(Parameterised):
         unit: str | None = None,
         max_rows: int | None = None,
         trust_domain: bool = False,
-        discovery_share: float = 0.1,
+        discovery_share: float | None = None,
+        anyway: bool = False,
+        value_lists: Sequence[tuple[str, str]] = (),
         backend: Backend | str | None = None,
         sampling: Sampling | str | None = None,
         sequence: SequenceMode | str | None = None,
@@ -229,6 +234,7 @@ class Synthesizer(Parameterised):
     ) -> tuple[PrivateTable, RunPlan, FrameKind | None]:
         """Read and seal a table, and plan the run: everything before the first release."""
         from kamino.io import read_table
+        from kamino.io.databases.sql import declared_enums
         from kamino.io.frame_types import kind_of
         from kamino.pipeline.plan.run_plan import plan_table
         from kamino.privacy.private import PrivateTable
@@ -244,7 +250,7 @@ class Synthesizer(Parameterised):
             untyped=is_csv(table) and guarded,
             folder=self._folder,
             num_rows=num_rows,
-            listed=kind.domains if kind is not None else {},
+            listed=kind.domains if kind is not None else declared_enums(table, query),
         )
         return private, plan, kind
 

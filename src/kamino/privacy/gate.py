@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,43 +167,41 @@ class Gate:
 
     def release_categories(
         self,
-        values: Iterable[Any],
+        columns: Mapping[str, Iterable[Any]],
         *,
-        attribute: str,
         noise_multiplier: float,
         delta: float,
         set_aside: bool = False,
-    ) -> categories.NoisyCategories:
-        """Release the categories that enough rows have, sorted, each with its noisy count.
+    ) -> dict[str, categories.NoisyCategories]:
+        """Release the categories of one or more attributes that enough rows have, sorted, each with its noisy count.
 
-        `values` are strings or whole numbers: one a row (a list, a numpy or a pyarrow array), or a mapping to counts.
-        Anything else, such as null, is no category. It costs 1 / noise_multiplier² of mu² and `delta` of delta,
-        which is new, or with `set_aside` a part of what `ledger.set_aside` paid for.
+        `columns` holds strings or whole numbers: one a row (a list, a numpy or a pyarrow array), or a mapping to
+        counts. Anything else, such as null, is no category. Together it costs 1 / noise_multiplier² of mu² and `delta`
+        of delta, which is new, or with `set_aside` a part of what `ledger.set_aside` paid for.
 
         Guarantees:
-            A category of one unit appears with probability at most `delta`. [test_rare_category_appears_at_most_delta]
+            Categories of one unit appear with probability at most `delta`, in all attributes together.
+            [test_rare_category_appears_at_most_delta, test_rare_categories_of_all_columns_appear_at_most_delta]
             One with many rows appears. [test_frequent_category_appears]
         """
         return categories.release_categories(
-            self,
-            values,
-            attribute=attribute,
-            noise_multiplier=noise_multiplier,
-            delta=delta,
-            set_aside=set_aside,
+            self, columns, noise_multiplier=noise_multiplier, delta=delta, set_aside=set_aside
         )
 
     def release_bounds(
-        self, values: NDArray[Any], *, attribute: str, noise_multiplier: float, integer: bool = False
-    ) -> bounds.NoisyBounds:
-        """Release a range that holds nearly all values, at edges of public bins: never the exact extremes.
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        cells: Mapping[str, bounds.Cells],
+        *,
+        noise_multiplier: float,
+        about_rows: float,
+    ) -> dict[str, bounds.NoisyBounds]:
+        """Release ranges that hold nearly all values of each attribute, at edges of public cells: never the extremes.
 
-        Give dates and times as whole days or seconds with `integer=True`. NaN and infinity stop nothing. It costs
-        1 / noise_multiplier² of mu², in two releases.
+        Give dates and times as whole days or other steps, with `time_cells`. `about_rows` is a noisy number of rows.
+        NaN and infinity stop nothing. Together it costs 1 / noise_multiplier² of mu², in one release or two.
         """
-        return bounds.release_bounds(
-            self, values, attribute=attribute, noise_multiplier=noise_multiplier, integer=integer
-        )
+        return bounds.release_bounds(self, columns, cells, noise_multiplier=noise_multiplier, about_rows=about_rows)
 
     def release_descent(
         self, rows: tuple[NDArray[Any], ...], descent: gradients.Descent, plan: gradients.DescentPlan

@@ -14,7 +14,7 @@ COINS = "coins"
 """The kind of entry of random bytes, which cost nothing."""
 ROW_COINS = "coins to choose rows of a unit"
 """What those are for that decide nothing but which rows are kept."""
-Truth: TypeAlias = NDArray[np.int64] | Mapping[str | int, int] | None
+Truth: TypeAlias = NDArray[np.int64] | Mapping[Any, int] | None
 """A mechanism's private input: a vector, counts of the keys that occur, or nothing (random coins)."""
 T = TypeVar("T")
 S = TypeVar("S", bound=Truth)

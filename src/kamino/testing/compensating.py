@@ -7,7 +7,7 @@ What the mechanism takes from the truth besides, such as an order of categories,
 
 >>> import pyarrow as pa
 >>> def run(table, gate):
-...     return gate.release_categories(table["city"], attribute="city", noise_multiplier=9.0, delta=1e-9)
+...     return gate.release_categories({"city": table["city"]}, noise_multiplier=9.0, delta=1e-9)
 >>> table = pa.table({"city": ["Oslo"] * 160 + ["Rome"] * 150})
 >>> other = pa.table({"city": ["Oslo"] * 150 + ["Rome"] * 160})
 >>> compensate(run, table, (other,))
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from kamino.privacy.accounting.budget import Budget
 from kamino.privacy.gate import Gate
 from kamino.privacy.ledger import Entry
+from kamino.privacy.mechanisms.categories import public_order
 from kamino.privacy.noise import NOT_FOR_RELEASE, Noise, SeededNoise
 from kamino.privacy.tape import S, T, Truth
 from kamino.privacy.unit import PrivacyUnit
@@ -148,7 +149,7 @@ def _moved(first: _Drawn, second: Truth) -> _Draw | None:
         return noise + truth - second if same else None
     if isinstance(truth, Mapping) and isinstance(second, Mapping) and set(truth) == set(second):
         # Noise is drawn for the keys in their public order: see `kamino.privacy.mechanisms.categories`.
-        keys = sorted(truth, key=lambda key: (type(key).__name__, key))
+        keys = sorted(truth, key=public_order)
         move = np.array([truth[key] - second[key] for key in keys], dtype=np.int64)
         return noise + move if noise.shape == move.shape else None
     return None

@@ -15,8 +15,9 @@ from kamino.io import read_table
 from kamino.io.atomic import atomic_file
 from kamino.io.text import parse_json, read_text
 from kamino.pipeline.plan.whose_privacy import person_columns, unit_question
-from kamino.schema import Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
+from kamino.schema import Categorical, Integer, Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
 from kamino.schema.files.date_formats import with_formats
+from kamino.schema.files.names import looks_like_code, proposed_range, with_usual_ranges
 
 
 def init(
@@ -34,6 +35,13 @@ def init(
         ),
     ] = False,
     key: Annotated[list[str] | None, typer.Option("--key", help="A column of identifiers; may be repeated.")] = None,
+    usual_bounds: Annotated[
+        bool,
+        typer.Option(
+            "--usual-bounds",
+            help="Take the ranges that names suggest (age, percent, year) as declared: you confirm them.",
+        ),
+    ] = False,
     query: Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")] = None,
     sdv: Annotated[Path | None, typer.Option("--sdv", help="Start from SDV's metadata JSON, not a table.")] = None,
     pandera: Annotated[
@@ -55,10 +63,35 @@ def init(
         schema = schema_from_pandera(read_text(pandera, what="pandera schema"))
     else:
         table = read_table(str(data), query=query)
-        schema = draft_schema(table, trust_domain=trust_domain, keys=tuple(key or ()))
+        schema = draft_schema(table, trust_domain=trust_domain, keys=tuple(key or ()), codes=True)
         if str(data).lower().endswith((".csv", ".csv.gz")):
             schema = with_formats(schema, table, trust_domain=trust_domain)
-    _write(schema, output)
+    _tell(schema, confirmed=usual_bounds)
+    _write(with_usual_ranges(schema) if usual_bounds else schema, output)
+
+
+def _tell(schema: Schema, *, confirmed: bool) -> None:
+    """Say what each column was taken for and why, and which ranges names suggest."""
+    console = error_console()
+    for name, attribute in schema.attributes.items():
+        code = looks_like_code(name)
+        if isinstance(attribute, Categorical) and attribute.holds_integers and code:
+            why = ", by its name a code. List its values, or make it `type: key`" if not attribute.has_domain else ""
+            console.print(f"{name}: categorical{why or ', by its name a code'}.", markup=False)
+        elif isinstance(attribute, Integer) and code:
+            console.print(
+                f"{name}: integer, though its name is that of a code; `type: key` makes ids up.", markup=False
+            )
+        else:
+            console.print(f"{name}: {attribute.type}, by the type of the column.", markup=False)
+        usual = None if attribute.has_domain else proposed_range(name, attribute)
+        if usual is not None and not confirmed:
+            low, high = usual
+            console.print(
+                f"{name}: its name suggests min: {low}, max: {high}; write them into the file to confirm, or say "
+                "--usual-bounds.",
+                markup=False,
+            )
 
 
 def _json(path: Path) -> dict[str, object]:

@@ -29,6 +29,7 @@ from kamino.constraints import Constraints, print_constraint
 from kamino.errors import InputError
 from kamino.pipeline import Backend, Preset, Synthesizer
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
+from kamino.pipeline.plan.planned_discovery import LEAST
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.privacy.schedule import PlannedRelease, Rule
 from kamino.sampling import Sampling, SamplingPlan, StepKind
@@ -149,7 +150,7 @@ def print_plan(console: Console, plan: RunPlan) -> None:
         console.print(Text(f"Warning: {warning}.", style="bold red"), soft_wrap=True)
     if not plan.is_complete:
         console.print(
-            f"{len(plan.missing)} domains will be found within the budget ({plan.settings.discovery_share:.0%} of it): "
+            f"{len(plan.missing)} domains will be found within the budget ({_finding(plan)}): "
             f"{', '.join(plan.missing)}. Declare them in the schema to see the whole plan.",
             markup=False,
         )
@@ -164,6 +165,15 @@ def print_plan(console: Console, plan: RunPlan) -> None:
     if plan.expected:
         console.print("First measurements, one histogram for each attribute:")
         console.print(_measurements(plan))
+
+
+def _finding(plan: RunPlan) -> str:
+    """What finding domains takes, or the most that it can take: that follows from the noisy number of rows."""
+    if plan.discovery is None:
+        return "what they need of it"
+    share = plan.discovery.share(plan.settings)
+    exact = plan.settings.discovery_share is not None
+    return f"{share:.0%} of it" if exact else f"{LEAST:.0%} to {share:.0%} of it, the more the fewer rows there are"
 
 
 def _print_neural(console: Console, plan: RunPlan) -> None:

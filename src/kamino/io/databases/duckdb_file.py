@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -36,6 +37,16 @@ def read_duckdb(path: str, statement: str, *, private: bool = False) -> pa.Table
         ) from None
     with connection:
         return normalise_table(_run(connection, statement, path=path), where=f"{path}: query", private=private)
+
+
+def enums_of_duckdb(path: str, statement: str) -> dict[str, tuple[str, ...]]:
+    """The values of the columns of a query whose type is an enum, by column: declared with the type, not by any row."""
+    with duckdb.connect(path, read_only=True, config=_CLOSED) as connection:
+        _refuse_writing(connection, statement, path)
+        relation = connection.sql(statement)
+        names, types = list(relation.columns), list[Any](relation.types)
+    pairs = zip(names, types, strict=True)
+    return {name: tuple(dict(kind.children)["values"]) for name, kind in pairs if kind.id == "enum"}
 
 
 def _run(connection: duckdb.DuckDBPyConnection, statement: str, *, path: str) -> pa.Table:

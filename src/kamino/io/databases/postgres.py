@@ -50,6 +50,35 @@ def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Tabl
     return normalise_table(_convert_types(table, private=private), where=WHERE, private=private)
 
 
+# Names of types that occur in one schema only: the driver tells no more than the name.
+_ENUMS = """
+    SELECT t.typname, e.enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid
+    WHERE (SELECT count(*) FROM pg_type o WHERE o.typname = t.typname) = 1 ORDER BY t.typname, e.enumsortorder
+"""
+
+
+def enums_of_postgres(url: str, statement: str) -> dict[str, tuple[str, ...]]:
+    """The values of the columns of a query whose type is an enum, by column: declared with the type, not by any row."""
+    refuse_writing(statement, dialect="postgres", where=WHERE)
+    dbapi = _load_driver()
+    connection, failure = _connect(dbapi, url)
+    if failure is not None:
+        raise failure
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+            cursor.execute(f"SELECT * FROM ({statement}) AS asked LIMIT 0")
+            fields = list(cursor.fetch_arrow_table().schema)
+            cursor.execute(_ENUMS)
+            labels: dict[str, list[str]] = {}
+            for kind, label in cursor.fetchall():
+                labels.setdefault(kind, []).append(label)
+    except (dbapi.Error, pa.ArrowException, OSError) as error:
+        raise _query_failed(error) from None
+    kinds = {field.name: _server_type(field) for field in fields}
+    return {name: tuple(labels[kind]) for name, kind in kinds.items() if kind in labels}
+
+
 def _connect(dbapi: Any, url: str) -> tuple[Any, InputError | None]:
     try:
         return dbapi.connect(url, autocommit=True), None

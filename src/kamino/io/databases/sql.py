@@ -11,7 +11,7 @@ import re
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.databases.postgres import read_postgres
+from kamino.io.databases.postgres import enums_of_postgres, read_postgres
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 _TABLE_PART = r'(?:[^\W\d][\w$]*|"(?:[^"]|"")+")'
@@ -43,6 +43,22 @@ def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
         f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
         "postgresql://user@host/database, or the path of a .csv or .parquet file."
     )
+
+
+def declared_enums(source: object, query: str | None) -> dict[str, tuple[str, ...]]:
+    """The values of columns whose type in a database is an enum; of any other source, none. Reads no row.
+
+    Guarantees:
+        What rows there are makes no difference.  [test_enums_are_read_without_rows]
+    """
+    if not isinstance(source, str) or not is_url(source) or query is None:
+        return {}
+    statement = select_statement(query)
+    if source.lower().startswith("duckdb:"):
+        from kamino.io.databases.duckdb_file import enums_of_duckdb  # duckdb is slow to import
+
+        return enums_of_duckdb(_duckdb_path(source), statement)
+    return enums_of_postgres(source, statement)
 
 
 def select_statement(query: str) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import kamino
 from kamino.constraints import DenialConstraint, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
+from kamino.engine.lost_cells import LOST
 from kamino.engine.typing import SPELLINGS
 from kamino.evaluate.following import Following
 from kamino.limits import text_problem
@@ -23,6 +24,7 @@ from kamino.pipeline.output.learned_maps import expected_right, map_notes
 from kamino.pipeline.output.notes import distance_notes, fewer_notes, found_notes, promise_notes, trusted_notes
 from kamino.pipeline.output.provenance import meanings_of, today, words_of
 from kamino.pipeline.output.release_mark import mark_of, weak_notes
+from kamino.pipeline.output.taken import column_notes, taken_columns
 from kamino.pipeline.plan.hopeless import most_rows
 from kamino.pipeline.plan.references import References, to_json
 from kamino.sampling import Sampling
@@ -83,6 +85,7 @@ def certificate_of(
         },
         "domains": {source.value: [name for name in sources if sources[name] is source] for source in Source},
         "finding_domains": finding_cost(ledger),
+        "columns": taken_columns(fitted.schema, fitted.found),
         "rows": rows,
         "method": {name: getattr(fitted.settings, name).value for name in METHOD},
         "constraints": _constraints(fitted, rows, violations, following, sweeps or SweepLog()),
@@ -195,6 +198,7 @@ def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
     domains = (
         *weak_notes(fitted.ledger, fitted.settings, fitted.model.num_rows),
         *found_notes(fitted.schema),
+        *column_notes(fitted.schema, fitted.found),
         *trusted_notes(fitted.schema, fitted.num_rows),
         *distance_notes(codec),
     )
@@ -215,7 +219,7 @@ def _soft_notes(fitted: Fitted) -> tuple[str, ...]:
 
 def finding_cost(ledger: dict[str, Any]) -> dict[str, float]:
     """What finding types and domains took: its share of the budget, and of delta."""
-    found = [entry for entry in ledger["entries"] if entry["kind"] in _FINDING or entry["what"] == SPELLINGS]
+    found = [entry for entry in ledger["entries"] if entry["kind"] in _FINDING or entry["what"] in (SPELLINGS, LOST)]
     spent, total = _mu_squared(found), _mu_squared(ledger["entries"])
     delta = sum(event["delta"] for entry in found for event in entry["events"] if event["type"] == "DeltaEvent")
     return {"share": spent / total if total else 0.0, "delta": delta}

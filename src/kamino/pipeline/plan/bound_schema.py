@@ -12,7 +12,7 @@ from kamino.constraints import Constraints, DenialConstraint, ValueType
 from kamino.constraints.language.printer import print_name
 from kamino.constraints.tree import Comparison, Operator, is_cross
 from kamino.constraints.types import value_type
-from kamino.engine import trusted_schema
+from kamino.engine import trusted_attribute, trusted_schema
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.settings import Settings
 from kamino.privacy.private import PrivateTable
@@ -46,6 +46,8 @@ def schema_for(
         for name in schema.missing_domains:
             if name in drafted and type(drafted[name]) is type(schema[name]):
                 schema = schema.with_attribute(name, drafted[name])
+            elif name in drafted:  # the schema says otherwise than the name, or than the type of the column
+                schema = schema.with_attribute(name, trusted_attribute(private, name, schema[name]))
     else:
         open_ones = [name for name in schema.missing_domains if isinstance(schema[name], Categorical)]
         schema = _with_listed(schema, {name: listed[name] for name in open_ones if name in listed})

@@ -1,115 +1,192 @@
-"""What finding types and domains will release: planned before, and charged to the plans that come after it."""
+"""What finding types and domains will release: planned before, and charged to the plans that come after it.
+
+First the number of rows is released, with much noise. What finding types and domains may then spend follows from it and
+from the number of columns: few rows need little noise to tell a category from nothing, many do not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from kamino.engine import DiscoveryShare
-from kamino.engine.discovery import SETTING_ASIDE
-from kamino.engine.typing import SPELLINGS, num_spellings
-from kamino.pipeline.settings import Settings
+from kamino.engine.discovery import SETTING_ASIDE, plan_releases
+from kamino.engine.lost_cells import LOST, num_lost_cells
+from kamino.engine.ticks import cells_of
+from kamino.engine.typing import SPELLINGS, num_ways
+from kamino.pipeline.settings import Backend, Settings
 from kamino.privacy import DeltaEvent, Entry, Gate, Sensitivity, multiplier_for
-from kamino.privacy.mechanisms.bounds import most_bins
-from kamino.privacy.schedule import PlannedRelease, Schedule
-from kamino.schema import Categorical, Real, Schema
+from kamino.privacy.mechanisms.bounds import FINE_BINS, bounds_noise
+from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
+from kamino.schema import Schema
 
+# The part of the whole budget that the first, noisy number of rows takes.
+ROWS_PART = 0.01
+# The least and the most that finding types and domains takes. The neural model pays twice for what is priced apart.
+LEAST, MOST, MOST_NEURAL = 0.15, 0.5, 0.3
+# Between these, a category that this part of the rows has is so many deviations of the noise.
+_RARE, _DEVIATIONS = 0.08, 5.5
+# Where not even this part of the rows could be seen, nothing is worth finding.
+_HALF = 0.5
+# The part of delta that sets of categories take.
+DELTA_PART = 0.1
 # Of what finding domains may spend, the part that finding the types of a CSV file's columns takes.
-TYPES_PART = 0.2
+TYPES_PART = 0.15
 # The parts of the schedule.
-TYPES, DOMAINS = "types", "domains"
+ROWS, TYPES, DOMAINS = "rows", "types", "domains"
 
 
-def discovery_share(settings: Settings, *, types: bool) -> DiscoveryShare:
-    """What finding domains may spend, of the whole budget of a run; less if types are found as well.
+@dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """What there is to find: so many columns, of text or of known types, in about so many rows if that is known."""
 
-    Where types are found, all of the delta is set aside before: they decide who takes from it, not what is spent.
-    """
-    left = Gate(settings.budget, unit=settings.privacy_unit).gaussian_left()
-    share = DiscoveryShare(mu_squared=left * settings.discovery_share, delta=settings.delta * settings.discovery_share)
-    return replace(share, mu_squared=(1 - TYPES_PART) * share.mu_squared, set_aside=True) if types else share
+    num_columns: int
+    untyped: bool
+    about_rows: int | None = None
+
+    def share(self, settings: Settings) -> float:
+        """The part of the whole budget that finding types and domains takes, beside that of the number of rows.
+
+        It grows with the number of columns, and falls with the noisy number of rows. Before that is known, the most.
+        """
+        if settings.discovery_share is not None:
+            return settings.discovery_share
+        most = MOST_NEURAL if settings.backend is Backend.NEURAL else MOST
+        if self.about_rows is None or not settings.budget.is_private:
+            return most
+        needed = self.num_columns * (_DEVIATIONS / (_RARE * max(1, self.about_rows))) ** 2
+        return min(max(needed / _whole(settings), LEAST), most)
+
+    def is_hopeless(self, settings: Settings) -> bool:
+        """Whether even a category of half of the rows would not be found, whatever is spent on finding it."""
+        if self.about_rows is None or not settings.budget.is_private:
+            return False
+        needed = self.num_columns * (_DEVIATIONS / (_HALF * max(1, self.about_rows))) ** 2
+        return needed > self.share(settings) * _whole(settings)
+
+    def domains(self, settings: Settings) -> DiscoveryShare:
+        """What finding domains may spend; less if types are found as well.
+
+        Where types are found, all of the delta is set aside before: they decide who takes from it, not what is spent.
+        """
+        left = 1 - TYPES_PART if self.untyped else 1.0
+        return DiscoveryShare(
+            mu_squared=left * self.share(settings) * _whole(settings),
+            delta=settings.delta * DELTA_PART,
+            set_aside=self.untyped,
+            about_rows=self.about_rows,
+            types_found=self.untyped,
+        )
+
+    def types(self, settings: Settings) -> float:
+        """The part of mu² that finding the types of all columns spends."""
+        return TYPES_PART * self.share(settings) * _whole(settings)
 
 
-def types_share(settings: Settings) -> float:
-    """The part of mu² that finding the types of all columns spends."""
-    return TYPES_PART * discovery_share(settings, types=False).mu_squared
+def rows_share(settings: Settings) -> float:
+    """The part of mu² that the first number of rows takes."""
+    return ROWS_PART * _whole(settings)
 
 
-def planned_types(columns: Sequence[str], settings: Settings) -> Schedule:
-    """The releases of `discover_types`: how the cells of each column are spelled. Before them, delta is set aside."""
-    delta = discovery_share(settings, types=True).delta if settings.budget.is_private else 0.0
-    aside = PlannedRelease(
-        part=TYPES, kind="aside", what=SETTING_ASIDE, attributes=(), noise_multiplier=0.0, delta=delta
+def _whole(settings: Settings) -> float:
+    return Gate(settings.budget, unit=settings.privacy_unit).gaussian_left()
+
+
+def planned_rows(settings: Settings, *, untyped: bool) -> Schedule:
+    """The first releases: where types are found, delta is set aside; then the number of rows."""
+    rows = PlannedRelease(
+        part=ROWS,
+        kind="counts",
+        what="number of rows",
+        attributes=(),
+        noise_multiplier=multiplier_for(rows_share(settings)),
+        most_cells=1,
+        sensitivity=Sensitivity(add_remove=1.0, replace=1.0),
     )
-    noise = multiplier_for(types_share(settings) / len(columns))
+    delta = settings.delta * DELTA_PART if settings.budget.is_private else 0.0
+    aside = PlannedRelease(
+        part=ROWS, kind="aside", what=SETTING_ASIDE, attributes=(), noise_multiplier=0.0, delta=delta
+    )
+    return Schedule(releases=(aside, rows) if untyped else (rows,))
+
+
+def planned_types(columns: Sequence[str], discovery: Discovery, settings: Settings) -> Schedule:
+    """The release of `discover_types`: how the cells of all columns are written."""
     return Schedule(
         releases=(
-            aside,
-            *(
-                PlannedRelease(
-                    part=TYPES,
-                    kind="counts",
-                    what=SPELLINGS,
-                    attributes=(name,),
-                    noise_multiplier=noise,
-                    most_cells=num_spellings(),
-                )
-                for name in columns
+            PlannedRelease(
+                part=TYPES,
+                kind="counts",
+                what=SPELLINGS,
+                attributes=tuple(columns),
+                noise_multiplier=multiplier_for(discovery.types(settings)),
+                rule=_rule(discovery),
+                most_cells=num_ways() * len(columns),
+                sensitivity=Sensitivity.of_histogram(len(columns)),
             ),
         )
     )
 
 
-def planned_domains(schema: Schema, share: DiscoveryShare, *, private: bool) -> Schedule:
-    """The releases of `discover_domains`: a set of categories, or two histograms that find a range."""
-    missing = schema.missing_domains
-    noise = multiplier_for(share.mu_squared / len(missing))
-    num_categorical = sum(isinstance(schema[name], Categorical) for name in missing)
-    delta = share.delta / max(1, num_categorical) if private else 0.0
+def planned_domains(schema: Schema, discovery: Discovery, settings: Settings) -> Schedule:
+    """The releases of `discover_domains`: decimals, ranges, sets of categories, and what these lose."""
+    share = discovery.domains(settings)
+    planned = plan_releases(schema, share)
+    gate = Gate(settings.budget, unit=settings.privacy_unit)
+    noise = {part: multiplier_for(spent) for part, spent in planned.mu_squared.items()}
     found: list[PlannedRelease] = []
-    for name in missing:
-        attribute = schema[name]
-        if isinstance(attribute, Categorical):
-            what = "set of categories"
-            new, from_aside = (0.0, delta) if share.set_aside else (delta, 0.0)
-            found.append(_planned(name, "categories", what, noise, delta=new, from_aside=from_aside))
-        else:
-            # Two releases at √2 times the noise cost what one costs.
-            each = noise * 2**0.5
-            bins = most_bins(integer=not isinstance(attribute, Real))
-            found += [_planned(name, "bounds", "histogram, to find bounds", each, cells=cells) for cells in bins]
+
+    def add(
+        kind: str,
+        what: str,
+        names: tuple[str, ...],
+        noise: float,
+        cells: int | None,
+        delta: float = 0.0,
+        from_aside: float = 0.0,
+    ) -> None:
+        found.append(
+            PlannedRelease(
+                part=DOMAINS,
+                kind=kind,
+                what=what,
+                attributes=names,
+                noise_multiplier=noise,
+                rule=_rule(discovery),
+                most_cells=cells,
+                sensitivity=Sensitivity.of_histogram(len(names)),
+                delta=delta,
+                from_aside=from_aside,
+            )
+        )
+
+    if planned.decimals:
+        add("counts", SPELLINGS, planned.decimals, noise["decimals"], num_ways() * len(planned.decimals))
+    if planned.ranges:
+        sizes = sum(cells_of(schema[name]).size for name in planned.ranges), FINE_BINS * len(planned.ranges)
+        noises = bounds_noise(gate, noise["ranges"], num_columns=len(planned.ranges), about_rows=discovery.about_rows)
+        for size, each in zip(sizes, noises, strict=False):
+            add("bounds", "histograms, to find ranges", planned.ranges, each, size)
+    if planned.categories:
+        spent = share.delta if settings.budget.is_private else 0.0
+        new, aside = (0.0, spent) if share.set_aside else (spent, 0.0)
+        add("categories", "sets of categories", planned.categories, noise["categories"], None, new, aside)
+    add("counts", LOST, planned.lost, noise["lost"], num_lost_cells(len(planned.lost)))
     return Schedule(releases=tuple(found))
 
 
-def _planned(
-    name: str,
-    kind: str,
-    what: str,
-    noise: float,
-    *,
-    cells: int | None = None,
-    delta: float = 0.0,
-    from_aside: float = 0.0,
-) -> PlannedRelease:
-    return PlannedRelease(
-        part=DOMAINS,
-        kind=kind,
-        what=what,
-        attributes=(name,),
-        noise_multiplier=noise,
-        most_cells=cells,
-        delta=delta,
-        from_aside=from_aside,
-    )
+def _rule(discovery: Discovery) -> Rule:
+    """Before the number of rows is known, releases are planned with the least noise that they can have."""
+    return Rule.EACH if discovery.about_rows is not None else Rule.AT_MOST
 
 
 def charge(gate: Gate, schedule: Schedule) -> None:
     """Charge a gate that nothing passes for planned releases of histograms, so that it says what they leave."""
-    unit = gate.sensitivity(Sensitivity.of_histogram())
     for planned in schedule:
         if planned.kind == "aside":
             gate.ledger.set_aside(planned.delta, what=planned.what)
             continue
+        unit = gate.sensitivity(planned.sensitivity or Sensitivity.of_histogram())
         deviation = gate.deviation(planned.noise_multiplier or 0.0, unit)
         deltas = ((DeltaEvent(delta=planned.delta), 1),) if planned.kind == "categories" else ()
         gate.ledger.charge(

@@ -30,7 +30,8 @@ from kamino.pipeline.plan.bound_schema import (
 from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.plan.hopeless import refuse_beyond_memory, refuse_hopeless
-from kamino.pipeline.plan.planned_discovery import TYPES, charge, discovery_share, planned_domains, planned_types
+from kamino.pipeline.plan.planned_discovery import Discovery, charge, planned_domains, planned_rows, planned_types
+from kamino.pipeline.plan.public_domains import check_lists, with_public_domains
 from kamino.pipeline.plan.reference_domains import with_reference_domains
 from kamino.pipeline.plan.references import References, read_references, typed_references
 from kamino.pipeline.plan.required_types import refuse_clashing_types, with_required_types
@@ -72,7 +73,9 @@ class RunPlan:
     """The steps of a run, its budget, its releases and their noise. Every field may be published.
 
     A plan is made in stages where something must be found first. Without `schema`, the types of `columns` are found;
-    with domains that are `missing`, these are. The schedule then ends there, and `with_schema` plans what follows.
+    with domains that are `missing`, these are. The schedule then ends there, and `with_schema` plans what follows. What
+    finding them may spend follows from `discovery`, and so from a noisy number of rows: before that is known, releases
+    are planned with the least noise they can have, and `with_rows` plans them exactly.
 
     `given` are the constraints as they were given, `constraints` are bound to the schema, `held` are those that made-up
     keys and `differences` between dates satisfy; whether more dates lie `close` together is measured. `raw_references`
@@ -98,6 +101,7 @@ class RunPlan:
     raw_references: References = field(default_factory=dict, repr=False)
     folder: Path = Path()
     num_rows: int | None = None
+    discovery: Discovery | None = None
     schedule: Schedule = field(default_factory=Schedule)
     requirements: Requirements | None = None
     sequence: tuple[str, ...] | None = None
@@ -183,7 +187,22 @@ class RunPlan:
             num_rows=self.num_rows,
             folder=self.folder,
             raw_references=self.raw_references,
+            discovery=self.discovery,
             earlier=self.schedule,
+        )
+
+    def with_rows(self, about_rows: int) -> RunPlan:
+        """The plan of what is to be found, once the noisy number of rows is known that its cost follows from."""
+        assert self.discovery is not None, "only a plan that has something to find asks for the number of rows"
+        return plan_run(
+            self.schema,
+            self.given,
+            self.settings,
+            columns=self.columns,
+            num_rows=self.num_rows,
+            folder=self.folder,
+            raw_references=self.raw_references,
+            discovery=replace(self.discovery, about_rows=about_rows),
         )
 
     def sampling_along(self, sequence: Sequence[str]) -> SamplingPlan:
@@ -277,6 +296,7 @@ def plan_run(
     num_rows: int | None = None,
     folder: Path = Path(),
     raw_references: References | None = None,
+    discovery: Discovery | None = None,
     earlier: Schedule = Schedule(),
 ) -> RunPlan:
     """Plan a run from public facts.
@@ -289,6 +309,7 @@ def plan_run(
         num_rows: what you think or ask: for expected errors, for keys and for the neural model.
         folder: where paths of reference tables start.
         raw_references: the reference tables, if they were read before.
+        discovery: what there is to find, and what is known of it, if it was planned before.
         earlier: the releases that found types or domains, which are paid for.
 
     Raises:
@@ -299,6 +320,7 @@ def plan_run(
         No private table is an argument, so none is read.  [test_plan_command_reads_no_data]
     """
     raw_references = read_references(constraints, folder=folder) if raw_references is None else raw_references
+    types_found = discovery is not None and discovery.untyped
     plan = RunPlan(
         settings=settings,
         given=constraints,
@@ -310,23 +332,28 @@ def plan_run(
     if schema is None:
         check_names(constraints, list(columns))
         refuse_clashing_types(constraints)
-        return _with_sigmas(replace(plan, schedule=planned_types(columns, settings)))
-    types_were_found = bool(earlier.part(TYPES))
-    schema = with_reference_domains(schema, raw_references, types_were_found=types_were_found)
-    rules = _bind(constraints, schema, types_were_found=types_were_found)
+        check_lists(settings.value_lists, columns)
+        discovery = discovery or Discovery(num_columns=len(columns), untyped=True)
+        schedule = planned_rows(settings, untyped=True) + planned_types(columns, discovery, settings)
+        return _with_sigmas(replace(plan, discovery=discovery, schedule=schedule))
+    schema = with_reference_domains(schema, raw_references, types_were_found=types_found)
+    schema = with_public_domains(schema, constraints, settings.value_lists, types_found=types_found)
+    rules = _bind(constraints, schema, types_were_found=types_found)
     plan = replace(
         plan,
         schema=schema,
         constraints=rules,
         held=held_by_keys(constraints, schema),
         references=typed_references(raw_references, schema, rules),
+        discovery=discovery,
         schedule=earlier,
     )
     refuse_hopeless(schema, rules, num_rows, keeps=settings.sampling.keeps_hard_constraints)
     if schema.missing_domains:
-        share = discovery_share(settings, types=types_were_found)
-        found = planned_domains(schema, share, private=settings.budget.is_private)
-        return _with_sigmas(replace(plan, schedule=earlier + found))
+        discovery = discovery or Discovery(num_columns=len(schema.missing_domains), untyped=False)
+        begun = earlier if discovery.untyped else planned_rows(settings, untyped=False)
+        found = planned_domains(schema, discovery, settings)
+        return _with_sigmas(replace(plan, discovery=discovery, schedule=begun + found))
     if not schema.data_names:
         raise InputError("every column is a key, which carries no data; expected at least one other column")
     plan = _with_differences(plan, Codec(schema))

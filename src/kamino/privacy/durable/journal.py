@@ -166,9 +166,12 @@ def _records(lines: list[Line], path: Path) -> dict[int, Mapping[str, Any]]:
 def _encode(released: object) -> dict[str, Any]:
     if isinstance(released, np.ndarray):
         return {"kind": "array", "array": _array_body(released)}
-    if isinstance(released, NoisyCategories):
-        values, counts = list(released.values), list(released.counts)
-        return {"kind": "categories", "values": values, "counts": counts, "threshold": released.threshold}
+    if isinstance(released, dict) and all(isinstance(each, NoisyCategories) for each in released.values()):
+        sets = [
+            {"name": name, "values": list(each.values), "counts": list(each.counts), "threshold": each.threshold}
+            for name, each in released.items()
+        ]
+        return {"kind": "categories", "sets": sets}
     if isinstance(released, bytes):
         return {"kind": "bytes", "data": base64.b64encode(released).decode("ascii")}
     if isinstance(released, tuple) and all(isinstance(each, np.ndarray) for each in released):
@@ -186,11 +189,7 @@ def _decode(record: Mapping[str, Any], path: Path) -> object:
             case "bytes":
                 return base64.b64decode(record["data"], validate=True)
             case "categories":
-                return NoisyCategories(
-                    values=tuple(_category(each) for each in record["values"]),
-                    counts=tuple(int(each) for each in record["counts"]),
-                    threshold=int(record["threshold"]),
-                )
+                return {str(each["name"]): _categories(each) for each in record["sets"]}
             case _:
                 raise ValueError("no kind of release")
     except (KeyError, TypeError, ValueError, binascii.Error, OverflowError):
@@ -217,6 +216,14 @@ def _array(body: Mapping[str, Any]) -> np.ndarray[Any, Any]:
         raise ValueError("another size than it says")
     found: np.ndarray[Any, Any] = np.frombuffer(data, dtype=kind).reshape(shape).copy()
     return found
+
+
+def _categories(body: Mapping[str, Any]) -> NoisyCategories:
+    return NoisyCategories(
+        values=tuple(_category(each) for each in body["values"]),
+        counts=tuple(int(each) for each in body["counts"]),
+        threshold=int(body["threshold"]),
+    )
 
 
 def _category(value: object) -> str | int:

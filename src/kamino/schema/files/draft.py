@@ -16,31 +16,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.errors import SchemaError
+from kamino.limits import MAX_VALUES
 from kamino.schema.attribute import Source
 from kamino.schema.attributes import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real
 from kamino.schema.dtypes import dtype_name, is_text, value_type
 from kamino.schema.files.messages import did_you_mean
+from kamino.schema.files.names import looks_like_code
 from kamino.schema.grid import MICROSECONDS_PER_DAY, date_of_tick, datetime_of_tick
 from kamino.schema.numbers import DEFAULT_DECIMALS, finest_decimals
 from kamino.schema.schema import Schema
 
 _RESOLUTIONS = (MICROSECONDS_PER_DAY, 3_600_000_000, 60_000_000, 1_000_000, 1_000, 1)
+# Codes of which there are more than so many for each row are no categories.
+_CATEGORIES_A_ROW = 0.5
 _PER_MICROSECOND = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
-def draft_schema(table: pa.Table, *, trust_domain: bool = False, keys: Collection[str] = ()) -> Schema:
+def draft_schema(
+    table: pa.Table, *, trust_domain: bool = False, keys: Collection[str] = (), codes: bool = False
+) -> Schema:
     """Return a schema that fits `table`.
 
     Args:
         table: the private table.
         trust_domain: also take the domains from the table, because the user says they are public; marked `asserted`.
         keys: the columns that are opaque identifiers. Without being told, none is taken for one.
+        codes: take whole numbers whose column has the name of a code for categories; with `trust_domain`, where values
+            repeat.
 
     Raises:
         SchemaError: a column has a type that no attribute has, or a name that another has too.
 
     Guarantees:
         Without `trust_domain`, tables of the same names and types give the same schema.  [test_draft_reads_no_values]
+        Codes are categories, and what only has a code's name is not.  [test_codes_are_categories]
 
     >>> draft_schema(pa.table({"age": [31, 45]}))["age"].source.value
     'private'
@@ -57,11 +66,21 @@ def draft_schema(table: pa.Table, *, trust_domain: bool = False, keys: Collectio
                 f"column {name!r} has type {table.schema.field(name).type}, for which there is no attribute: "
                 "cast it to text, a number or a timestamp, or drop it"
             )
-        else:
-            attributes[name] = _with_asserted(attribute, table.column(name)) if trust_domain else attribute
+            continue
+        column = table.column(name)
+        is_code = codes and isinstance(attribute, Integer) and looks_like_code(name)
+        if is_code and (not trust_domain or _repeats(column)):
+            attribute = Categorical(nullable=True, dtype=attribute.dtype or "int64")
+        attributes[name] = with_asserted(attribute, column) if trust_domain else attribute
     if problems:
         raise SchemaError("\n".join(problems))
     return Schema(attributes=attributes)
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    """Whether values repeat as categories do: a column of nearly as many values as rows is one of keys."""
+    distinct = int(pc.count_distinct(column, mode="only_valid").as_py())
+    return distinct <= min(MAX_VALUES, _CATEGORIES_A_ROW * len(column))
 
 
 def _check_names(table: pa.Table, keys: Collection[str]) -> None:
@@ -103,7 +122,7 @@ def _by_type(arrow_type: pa.DataType, *, is_key: bool) -> Attribute | None:
     return None
 
 
-def _with_asserted(attribute: Attribute, column: pa.ChunkedArray) -> Attribute:
+def with_asserted(attribute: Attribute, column: pa.ChunkedArray) -> Attribute:
     """Return the attribute with the domain of `column`; as it is if that domain is too wide to be numbered."""
     values = value_type(column.type)
     plain = column.cast(pa.float32() if pa.types.is_float16(values) else values)
