@@ -59,7 +59,7 @@ def test_inference_agrees_with_mbi(seed):
         ]
     tree = build_tree(SIZES, CLIQUES, (0, 1, 2, 3))
     # mbi has no pull to the even distribution, so ours is all but switched off.
-    ours = infer(tree, measurements, num_rows=NUM_ROWS, tau=1e-3, iterations=50_000, tolerance=1e-10)
+    ours = infer(tree, measurements, num_rows=NUM_ROWS, tau=1e-3, iterations=50_000, enough=1e-13)
     for clique, table in zip(CLIQUES, expected, strict=True):
         home = tree.home(clique)
         found = project(ours.beliefs[home], tree.cliques[home], clique).ravel()

@@ -56,3 +56,16 @@ def test_a_separator_without_allowed_cells_gets_no_mass():
     table = np.array([[0.0, 0.0], [-np.inf, -np.inf]])
     beliefs, _ = Propagator(tree)([table])
     np.testing.assert_array_equal(beliefs[0], [[0.5, 0.5], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0, 900.0])
+@pytest.mark.parametrize("seed", range(12))
+def test_propagation_forgets_earlier_potentials(seed, spread):
+    tree, potentials, joint, log_total = random_model(seed, holes=seed % 3 == 0)
+    propagate, rng = Propagator(tree), np.random.default_rng(seed)
+    for _ in range(2):
+        propagate([table + rng.normal(0, spread, table.shape) for table in potentials])
+    beliefs, found = propagate(potentials)
+    assert found == pytest.approx(log_total, abs=1e-8)
+    for belief, clique in zip(beliefs, tree.cliques, strict=True):
+        np.testing.assert_allclose(belief, project(joint, range(joint.ndim), clique), atol=1e-10)

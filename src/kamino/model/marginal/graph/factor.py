@@ -55,27 +55,31 @@ class SharedSums:
     def __init__(self, clique: Sequence[int], sizes: Sequence[int]) -> None:
         self._clique = tuple(clique)
         self._sizes = sizes
-        self._parts: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in clique]
+        #: By first axis: number of the marginal, axes to sum over, shape that broadcasts.
+        self._parts: list[list[tuple[int, tuple[int, ...], tuple[int, ...]]]] = [[] for _ in clique]
 
     def add(self, number: int, part: Sequence[int]) -> None:
         """Add a marginal over `part`, to be known by `number`."""
-        self._parts[self._clique.index(part[0])].append((number, tuple(part)))
+        first = self._clique.index(part[0])
+        later = self._clique[first:]
+        self._parts[first].append((number, drop_axes(later, part), spread_shape(later, part, self._sizes)))
 
     def project(self, table: FloatArray) -> dict[int, FloatArray]:
         """Return all marginals of `table`."""
         found: dict[int, FloatArray] = {}
-        for first, parts in enumerate(self._parts):
-            for number, part in parts:
-                found[number] = project(table, self._clique[first:], part)
-            table = table.sum(axis=0)
+        last = max((first for first, parts in enumerate(self._parts) if parts), default=-1)
+        for parts in self._parts[: last + 1]:
+            for number, axes, _ in parts:
+                found[number] = np.add.reduce(table, axis=axes) if axes else table
+            table = np.add.reduce(table, axis=0)
         return found
 
     def spread(self, tables: Sequence[FloatArray]) -> FloatArray:
         """Return the sum of `tables` (by number, flattened), each spread over the clique's table."""
-        total: FloatArray = np.zeros(())
+        total: FloatArray = np.zeros((), dtype=tables[0].dtype if tables else np.float64)
         for first in range(len(self._clique) - 1, -1, -1):
-            for number, part in self._parts[first]:
-                total = total + tables[number].reshape(spread_shape(self._clique[first:], part, self._sizes))
+            for number, _, shape in self._parts[first]:
+                total = total + tables[number].reshape(shape)
             # Later axes stay as they are; an axis that no marginal has touched is spread by the one who adds.
             total = total.reshape((1,) * (len(self._clique) - first - total.ndim) + total.shape)
         return total

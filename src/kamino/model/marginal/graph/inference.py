@@ -17,62 +17,26 @@ its gradient needs one propagation, and log potentials `theta` on the measured c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from kamino.model.marginal.graph.factor import FloatArray, SharedSums, spread_shape, sum_groups
+from kamino.model.marginal.graph.curvature import InverseCurvature
+from kamino.model.marginal.graph.descent import minimise
+from kamino.model.marginal.graph.factor import FloatArray, SharedSums, spread_shape
 from kamino.model.marginal.graph.junction import Clique, JunctionTree
+from kamino.model.marginal.graph.measurement import LEAST_SIGMA as LEAST_SIGMA
+from kamino.model.marginal.graph.measurement import Key as Key
+from kamino.model.marginal.graph.measurement import Measurement as Measurement
+from kamino.model.marginal.graph.measurement import combine as combine
+from kamino.model.marginal.graph.measurement import interactions_of as interactions_of
 from kamino.model.marginal.graph.propagation import Propagator
-from kamino.model.protocol import IntArray
 
-#: Standard deviations below this (exact counts) are treated as this: half a row.
-LEAST_SIGMA = 0.5
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measurement:
-    """Noisy counts of one marginal, with a standard deviation for each cell; axes follow `attributes`, sorted.
-
-    `group` names the measured cell of each cell of the marginal, where it was measured at a lower resolution.
-    `is_interaction`: the counts are the table's interactions, see `interactions_of`.
-    """
-
-    attributes: Clique
-    counts: FloatArray
-    sigma: FloatArray
-    group: IntArray | None = None
-    is_interaction: bool = False
-
-    @property
-    def key(self) -> Key:
-        """Equal for two measurements of the same."""
-        group = None if self.group is None else self.group.tobytes()
-        return self.attributes, self.counts.shape, self.is_interaction, group
-
-    def answer(self, table: FloatArray) -> FloatArray:
-        """Return what would be measured, without noise, of a marginal with these (flattened) counts."""
-        if self.group is not None:
-            table = sum_groups(self.group, table, self.counts.size)
-        return interactions_of(table.reshape(self.counts.shape)).ravel() if self.is_interaction else table
-
-    def spread(self, multipliers: FloatArray) -> FloatArray:
-        """Return the transpose of `answer`: a number for each cell of the marginal."""
-        if self.is_interaction:
-            multipliers = interactions_of(multipliers.reshape(self.counts.shape)).ravel()
-        return multipliers if self.group is None else multipliers[self.group]
-
-
-#: What tells measurements of different things apart.
-Key: TypeAlias = tuple[Clique, tuple[int, ...], bool, bytes | None]
-
-
-def interactions_of(table: FloatArray) -> FloatArray:
-    """Return a table minus the means along each of its axes: what its lower marginals do not say."""
-    for axis in range(table.ndim):
-        table = table - table.mean(axis=axis, keepdims=True)
-    return table
+#: Inference is done when no multipliers can gain more than this for each measured cell (chi-square has 1/2 a cell).
+ENOUGH = 0.01
+#: Types of clique tables, from fast to exact, and which part of the objective their rounding blurs.
+RESOLUTION: Mapping[Any, float] = {np.float32: 1e-8, np.float64: 1e-15}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,23 +49,11 @@ class Fit:
     iterations: int
 
 
-def combine(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Merge repeated measurements of one marginal by inverse variance."""
-    merged: dict[Key, Measurement] = {}
-    for new in measurements:
-        old = merged.get(new.key)
-        sigma = np.maximum(new.sigma, LEAST_SIGMA)
-        if old is None:
-            merged[new.key] = replace(new, sigma=sigma)
-            continue
-        weight = old.sigma**-2 + sigma**-2
-        counts = (old.counts / old.sigma**2 + new.counts / sigma**2) / weight
-        merged[new.key] = replace(new, counts=counts, sigma=weight**-0.5)
-    return list(merged.values())
-
-
 class _Dual:
-    """The dual objective on one tree, with multipliers scaled by the expected curvature of each cell."""
+    """The dual objective on one tree.
+
+    `kind` is the floating point type of the tables of cliques; what is measured is always in double precision.
+    """
 
     def __init__(
         self,
@@ -120,37 +72,44 @@ class _Dual:
             home = tree.home(m.attributes)
             assert home is not None, "a measured marginal is outside the tree"
             self.shared[home].add(i, m.attributes)
-        self.base = [np.zeros(shape) for shape in self.propagate.shapes]
+        base = [np.zeros(shape) for shape in self.propagate.shapes]
         for attributes, allowed in zeros.items():
             home = tree.home(attributes)
             assert home is not None, "a mask of allowed cells is outside the tree"
             with np.errstate(divide="ignore"):
                 log = np.log(allowed.astype(float))
-            self.base[home] += log.reshape(spread_shape(tree.cliques[home], attributes, tree.sizes))
+            base[home] += log.reshape(spread_shape(tree.cliques[home], attributes, tree.sizes))
+        self.base: dict[Any, list[FloatArray]] = {
+            kind: [table.astype(kind) for table in base] for kind in (np.float32, np.float64)
+        }
+        self.kind: Any = np.float64
         self.counts = np.concatenate([m.counts.ravel() for m in measurements])
         self.sigma2 = np.concatenate([m.sigma.ravel() ** 2 for m in measurements])
-        expected = np.clip(np.abs(self.counts), np.sqrt(self.sigma2), num_rows)
-        self.scale = 1.0 / np.sqrt(num_rows * expected / tau + self.sigma2)
         self.bounds = np.cumsum([m.counts.size for m in measurements])[:-1]
 
     def beliefs(self, multipliers: FloatArray) -> tuple[list[FloatArray], float]:
         parts = np.split(multipliers * (-self.num_rows / self.tau), self.bounds)
-        spread = [m.spread(part) for m, part in zip(self.measurements, parts, strict=True)]
-        return self.propagate([base + s.spread(spread) for base, s in zip(self.base, self.shared, strict=True)])
+        spread = [m.spread(part).astype(self.kind) for m, part in zip(self.measurements, parts, strict=True)]
+        base = self.base[self.kind]
+        return self.propagate([table + s.spread(spread) for table, s in zip(base, self.shared, strict=True)])
 
-    def answers(self, beliefs: Sequence[FloatArray]) -> FloatArray:
+    def tables(self, beliefs: Sequence[FloatArray]) -> dict[int, FloatArray]:
+        """Return the measured marginals, flattened, by the number of the measurement."""
         tables: dict[int, FloatArray] = {}
         for belief, shared in zip(beliefs, self.shared, strict=True):
-            tables.update(shared.project(belief))
-        answers = [m.answer(tables[i].ravel()) for i, m in enumerate(self.measurements)]
-        return np.concatenate(answers) * self.num_rows
+            tables.update((i, table.astype(np.float64).ravel()) for i, table in shared.project(belief).items())
+        return tables
 
-    def __call__(self, scaled: FloatArray) -> tuple[float, FloatArray]:
-        multipliers = scaled * self.scale
+    def __call__(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
         beliefs, log_total = self.beliefs(multipliers)
         value = self.tau * log_total + multipliers @ self.counts + 0.5 * (self.sigma2 * multipliers) @ multipliers
-        slope = self.counts - self.answers(beliefs) + self.sigma2 * multipliers
-        return float(value), slope * self.scale
+        tables = self.tables(beliefs)
+        answers = np.concatenate([m.answer(tables[i]) for i, m in enumerate(self.measurements)]) * self.num_rows
+        return float(value), self.counts - answers + self.sigma2 * multipliers
+
+    def most_gain(self, slope: FloatArray) -> float:
+        """Return a bound of how much lower the objective can get: it is at least as convex as sigma² |lambda|² / 2."""
+        return 0.5 * float(slope @ (slope / self.sigma2))
 
 
 def infer(
@@ -162,32 +121,43 @@ def infer(
     zeros: Mapping[Clique, FloatArray] | None = None,
     start: Mapping[Key, FloatArray] | None = None,
     iterations: int = 200,
-    tolerance: float = 1e-9,
+    enough: float = ENOUGH,
 ) -> Fit:
     """Solve the problem in the module's docstring on `tree`, starting from earlier multipliers if given.
+
+    It ends when a bound says that no more than `enough` for each measured cell can be gained, or when the iterations
+    are used up. Tables of cliques are in single precision as long as steps in it gain something.
 
     Guarantees:
         Equals minimising over the whole joint table.  [test_inference_matches_brute_force]
         Cells that `zeros` marks with 0 have no mass.  [test_structural_zeros_have_no_mass]
+        The gain that is left is within its bound.  [test_inference_ends_when_little_is_left]
     """
-    from scipy.optimize import minimize  # slow to import: only when a model is fitted
-
     merged = combine(measurements)
     dual = _Dual(tree, merged, zeros or {}, num_rows=num_rows, tau=tau)
-    first = [(start or {}).get(m.key, np.zeros(m.counts.size)) for m in merged]
-    result = minimize(
-        dual,
-        np.concatenate(first) / dual.scale,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": iterations, "maxcor": 20, "ftol": tolerance * 1e-3, "gtol": tolerance},
-    )
-    multipliers = result.x * dual.scale
-    beliefs, _ = dual.beliefs(multipliers)
-    parts = np.split(multipliers, dual.bounds)
+    point = np.concatenate([(start or {}).get(m.key, np.zeros(m.counts.size)) for m in merged])
+    tables = dual.tables(dual.beliefs(point)[0])
+    inverse = InverseCurvature(merged, tables, tree.sizes, num_rows=num_rows, tau=tau)
+    limit = enough * len(point)
+    used, done = 0, False
+    for dual.kind, resolution in RESOLUTION.items():
+        if done or used >= iterations:
+            break
+        found = minimise(
+            dual,
+            point,
+            inverse_curvature=inverse,
+            enough=lambda _, slope: dual.most_gain(slope) <= limit,
+            iterations=iterations - used,
+            resolution=resolution,
+        )
+        point, used, done = found.point, used + found.iterations, found.done
+    dual.kind = np.float64
+    beliefs, _ = dual.beliefs(point)
+    parts = np.split(point, dual.bounds)
     return Fit(
         tree=tree,
         beliefs=tuple(beliefs),
         multipliers={m.key: part for m, part in zip(merged, parts, strict=True)},
-        iterations=int(result.nit),
+        iterations=used,
     )

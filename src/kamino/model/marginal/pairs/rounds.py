@@ -38,6 +38,8 @@ class Effort:
 
     Without noise every pair is worth modelling: the limit of the size is `exact_cells` then, but no more than
     `cells_per_row` of each row, since a few rows fill few cells; and there is no polish, which only takes noise out.
+    Inference ends when no more than `enough` (at last `final_enough`) can be gained for each measured cell, or after so
+    many iterations.
     """
 
     most_cells: int = 300_000
@@ -45,6 +47,8 @@ class Effort:
     cells_per_row: int = 200
     iterations: int = 100
     final_iterations: int = 300
+    enough: float = 0.05
+    final_enough: float = 0.01
     tau: float = 150.0
 
     def limit(self, noise: float, index: int, rounds: int, num_rows: float = math.inf) -> int:
@@ -79,7 +83,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     measured = list(first)
     cliques: list[Clique] = [(i,) for i in range(len(frame.sizes))]
     cliques += [*frame.allowed, *plan.joined, *(m.attributes for m in first if len(m.attributes) > 1)]
-    fit = _infer(frame, cliques, measured, None, plan.effort, plan.effort.iterations)
+    fit = _infer(frame, cliques, measured, None, plan.effort)
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
         answers = pair_answers(fit, frame.num_rows)
@@ -97,9 +101,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
             if s.attributes not in cliques:
                 cliques.append(s.attributes)
-        polish = last and purse.noise_multiplier > 0
-        steps = plan.effort.final_iterations if polish else plan.effort.iterations
-        fit = _infer(frame, cliques, measured, fit, plan.effort, steps)
+        fit = _infer(frame, cliques, measured, fit, plan.effort, polish=last and purse.noise_multiplier > 0)
     return _spend_rest(frame, measurer, purse, plan, cliques, measured, fit)
 
 
@@ -142,7 +144,7 @@ def _spend_rest(
         return fit
     for a, part in enumerate(divide_by_cells(frame.sizes)):
         measured.append(frame.measure(measurer, purse, (a,), rest * float(part)))
-    return _infer(frame, cliques, measured, fit, plan.effort, plan.effort.final_iterations)
+    return _infer(frame, cliques, measured, fit, plan.effort, polish=True)
 
 
 def _infer(
@@ -151,7 +153,8 @@ def _infer(
     measured: Sequence[Measurement],
     before: Fit | None,
     effort: Effort,
-    iterations: int,
+    *,
+    polish: bool = False,
 ) -> Fit:
     return infer(
         build_tree(frame.sizes, cliques, frame.sequence, frame.after),
@@ -160,7 +163,8 @@ def _infer(
         tau=effort.tau,
         zeros=frame.allowed,
         start=before.multipliers if before else None,
-        iterations=iterations,
+        iterations=effort.final_iterations if polish else effort.iterations,
+        enough=effort.final_enough if polish else effort.enough,
     )
 
 

@@ -1,0 +1,109 @@
+"""Minimising a smooth strictly convex function by quasi-Newton steps (L-BFGS) from a good guess of its curvature."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from kamino.model.marginal.graph.factor import FloatArray
+
+Objective: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
+"""Returns the value and the gradient at a point."""
+Linear: TypeAlias = Callable[[FloatArray], FloatArray]
+
+#: Steps that are remembered.
+MEMORY = 20
+#: A step must gain this part of what the slope promises.
+ARMIJO = 1e-4
+#: Smallest step that is tried, in parts of a full one: beyond it, rounding is all that is left.
+SMALLEST = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Minimum:
+    """Where a descent ended; `done` says whether it ended because `enough` said so."""
+
+    point: FloatArray
+    gradient: FloatArray
+    iterations: int
+    done: bool
+
+
+def minimise(
+    objective: Objective,
+    start: FloatArray,
+    *,
+    inverse_curvature: Linear,
+    enough: Callable[[FloatArray, FloatArray], bool],
+    iterations: int,
+    resolution: float = 1e-15,
+) -> Minimum:
+    """Go down from `start` until `enough(point, gradient)`, or the iterations are used up, or no step gains anything.
+
+    A gain below `resolution`, in parts of the value, is rounding.
+
+    Guarantees:
+        Finds the minimum of a quadratic function.  [test_descent_finds_the_minimum]
+    """
+    point = start
+    value, gradient = objective(point)
+    steps: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
+    scale = 1.0
+    for iteration in range(iterations):
+        if enough(point, gradient):
+            return Minimum(point=point, gradient=gradient, iterations=iteration, done=True)
+        direction = -_newton(gradient, steps, inverse_curvature, scale)
+        found = _search(objective, point, value, direction, float(gradient @ direction))
+        if found is None and steps:
+            steps.clear()  # what was learned far from here may mislead
+            continue
+        if found is None:
+            return Minimum(point=point, gradient=gradient, iterations=iteration, done=False)
+        new, lower, slope = found
+        if value - lower <= resolution * abs(value):
+            return Minimum(point=new, gradient=slope, iterations=iteration + 1, done=False)
+        value = lower
+        step, change = new - point, slope - gradient
+        product = float(step @ change)
+        if product > 0:
+            steps.append((step, change, 1 / product))
+            scale = product / float(change @ inverse_curvature(change))
+        point, gradient = new, slope
+    return Minimum(point=point, gradient=gradient, iterations=iterations, done=enough(point, gradient))
+
+
+def _newton(
+    gradient: FloatArray, steps: deque[tuple[FloatArray, FloatArray, float]], inverse_curvature: Linear, scale: float
+) -> FloatArray:
+    """Return the inverse curvature, as guessed and as corrected by the last steps, times the gradient."""
+    result = gradient.copy()
+    parts = []
+    for step, change, weight in reversed(steps):
+        part = weight * float(step @ result)
+        parts.append(part)
+        result -= part * change
+    result = scale * inverse_curvature(result)
+    for (step, change, weight), part in zip(steps, reversed(parts), strict=True):
+        result += step * (part - weight * float(change @ result))
+    return result
+
+
+def _search(
+    objective: Objective, point: FloatArray, value: float, direction: FloatArray, slope: float
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """Return the first point on the way that gains enough, with its value and gradient; None if none does."""
+    size = 1.0
+    while size >= SMALLEST and slope < 0:
+        new = point + size * direction
+        found, gradient = objective(new)
+        if np.isfinite(found) and found <= value + ARMIJO * size * slope:
+            return new, found, gradient
+        # The minimum of the parabola through both values and the slope, within reason.
+        bend = found - value - size * slope
+        guess = -slope * size**2 / (2 * bend) if np.isfinite(found) and bend > 0 else 0.0
+        size = min(max(guess, 0.1 * size), 0.5 * size)
+    return None
