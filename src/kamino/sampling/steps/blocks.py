@@ -35,6 +35,8 @@ _LARGE_BLOCKS = 24
 _LISTED = 64
 LISTED_UNORDERED = 256
 _DRAWN = 12
+# In a block of fewer rows, looking for rows that are alike takes longer than weighing each.
+_FEW = 256
 # A price moves by this power of how far its rate is off, and by no more than this factor, after each sweep. Where a
 # rate hardly follows, the power doubles, up to the largest; where it went too far, the power is halved.
 _GAIN, _MOST_GAIN = 0.25, 8.0
@@ -75,7 +77,11 @@ class _Drawing:
         self._choices = task.choices.by_code() if few else task.choices
         listed = np.sort(self._choices.starts) if few else None
         self._listed = listed
-        self._spots = None if listed is None else self._choices.spots(listed)
+        self._log_listed: FloatArray | None = None
+        if listed is not None:
+            bins, density = self._choices.spots(listed)
+            self._log_listed = self._choices.log_weight[:, bins] + density
+        self._points: FloatArray = np.zeros(task.num_rows)
         self._partners: dict[DenialConstraint, Partners] = {
             c: make_partners(c, task.judge, task.step.attribute, task.columns, task.num_rows, listed)
             for c in self._price
@@ -102,6 +108,9 @@ class _Drawing:
     def sweep(self) -> None:
         """Draw every row once, in random blocks."""
         order = self._task.rng.permutation(self._task.num_rows)
+        if self._listed is not None:
+            # Rows of one context share out the codes evenly, as free draws do.
+            self._points = spread_points(self._choices.context, self._task.rng)
         blocks = _BLOCKS if self._listed is not None else _LARGE_BLOCKS
         for rows in np.array_split(order, min(blocks, len(order))):
             self._draw(rows)
@@ -147,7 +156,7 @@ class _Drawing:
 
     def _alike(self, rows: IntArray, old: IntArray) -> tuple[IntArray, IntArray]:
         """Number the rows that weigh codes alike, and name one of each: equal contexts, and equal codes so far."""
-        if self._kind is None:
+        if self._kind is None or len(rows) < _FEW:
             everyone = np.arange(len(rows), dtype=np.int64)
             return everyone, everyone
         kind, size = self._kind
@@ -195,9 +204,8 @@ class _Drawing:
         task = self._task
         if self._listed is not None:
             candidates = np.broadcast_to(self._listed, (len(rows), len(self._listed)))
-            assert self._spots is not None
-            bins, density = self._spots
-            weight = self._choices.log_weight[self._choices.context[rows]][:, bins] + density
+            assert self._log_listed is not None
+            weight = self._log_listed[self._choices.context[rows]]
         else:
             drawn = [self._choices.draw(task.rng, rows, independent=True) for _ in range(_DRAWN)]
             candidates = np.stack([*drawn, self.codes[rows]], axis=1)
@@ -207,17 +215,13 @@ class _Drawing:
         return candidates, weight
 
     def _spread(self, rows: IntArray, weight: FloatArray, alike: IntArray) -> IntArray:
-        """Draw a place for each row from the line that `alike` names; rows of one context share out the places evenly,
-        as free draws do.
-        """
+        """Draw a place for each row from the line that `alike` names, at the row's point of this sweep."""
         top = weight.max(axis=1, initial=-np.inf)
         weight -= np.where(np.isfinite(top), top, 0.0)[:, None]
         cumulative = np.cumsum(np.exp(weight, out=weight), axis=1, out=weight)
         cumulative /= np.maximum(cumulative[:, -1:], 1e-300)
-        groups, _ = number_values(self._choices.context[rows])
-        points = spread_points(groups, self._task.rng)
         # One ascending array for all lines: line k holds the stretch from 2k to 2k + 1.
         cumulative += 2.0 * np.arange(len(weight))[:, None]
         size = weight.shape[1]
-        place = np.searchsorted(cumulative.ravel(), 2.0 * alike + points, side="right") - alike * size
+        place = np.searchsorted(cumulative.ravel(), 2.0 * alike + self._points[rows], side="right") - alike * size
         return np.where(np.isfinite(top)[alike], np.minimum(place, size - 1), -1)
