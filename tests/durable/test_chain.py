@@ -292,7 +292,7 @@ RELEASES = (
     np.array(7, dtype=np.int64),
     np.zeros((0, 4), dtype=np.int64),
     (np.array([0.1, -np.inf], dtype=np.float32), np.array(3, dtype=np.int32)),
-    NoisyCategories(values=("ä", "b\n", 5, -(2**70)), counts=(3, 4, 5, 6), threshold=3),
+    {"x": NoisyCategories(values=("ä", "b\n", 5, -(2**70)), counts=(3, 4, 5, 6), threshold=3)},
     b"\x00\xff" * 16,
 )
 

@@ -17,7 +17,7 @@ def cities(*counts: int) -> pa.Table:
 
 
 def run(table: pa.Table, gate: Gate) -> Any:
-    found = gate.release_categories(table["city"], attribute="city", noise_multiplier=2.0, delta=1e-9)
+    found = gate.release_categories({"city": table["city"]}, noise_multiplier=2.0, delta=1e-9)["city"]
     counts = np.array([table["city"].to_pylist().count(name) for name in "abcd"])
     # Three quarters of the budget are left.
     noisy = gate.release_counts(counts, what="cities", attributes=("city",), noise_multiplier=9.0)
