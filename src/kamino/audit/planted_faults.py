@@ -233,8 +233,8 @@ def _other_relation() -> AbstractContextManager[None]:
 def _nullable_from_the_table() -> AbstractContextManager[None]:
     clean = _now(run_plan, "schema_for")
 
-    def schema_for(private: Any, schema: Any, settings: Any) -> Any:
-        made, seen = clean(private, schema, settings), trusted_schema(private)
+    def schema_for(private: Any, schema: Any, settings: Any, *listed: Any) -> Any:
+        made, seen = clean(private, schema, settings, *listed), trusted_schema(private)
         for name, attribute in made.attributes.items():
             if name in seen.attributes and getattr(attribute, "nullable", False):
                 found = attribute.model_copy(update={"nullable": seen[name].nullable})

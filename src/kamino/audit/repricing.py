@@ -170,11 +170,14 @@ def _unlike(ledger: Ledger) -> Iterator[str]:
 
 
 def _rare(entry: Entry, max_rows: int) -> float:
-    """The largest probability that categories of one unit alone pass the threshold (see the mechanism's proof)."""
+    """The largest probability that categories of one unit alone pass the threshold, in any attribute of the release.
+
+    See the mechanism's proof: a unit may have its own categories in each attribute.
+    """
     threshold = int(dict(entry.parameters)["threshold"])
     half = math.ceil(12 * entry.sigma) + threshold + 1
     support = np.arange(-half, half + 1)
     weights = np.exp(-(support.astype(float) ** 2) / (2 * entry.sigma**2))
     weights /= weights.sum()
     tails = [own * float(weights[support >= threshold - (max_rows - own + 1)].sum()) for own in range(1, max_rows + 1)]
-    return max(tails)
+    return len(entry.attributes) * max(tails)
