@@ -81,7 +81,8 @@ MAX_ENTRIES = 200_000
 MAX_KEY_BYTES = 2**14
 """Of the file of a key."""
 
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?")
+# Without possessive repeats, digits that end in something else take time that grows with their square.
+_NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE]([-+]?\d++))?")
 _SHOWN = 60
 
 

@@ -225,6 +225,11 @@ def test_bad_ddl_is_an_error(sql: str, message: str) -> None:
         Constraints.from_ddl(sql)
 
 
+def test_what_is_no_constraint_of_a_column_is_passed_over() -> None:
+    found = Constraints.from_ddl("create table t (id int primary key, age in t not null)")
+    assert str(found).splitlines()[:2] == ["check (id is not null)", "key (id)"]
+
+
 def test_tree_invariants() -> None:
     here = Column("a")
     with pytest.raises(ConstraintError, match="without predicates"):

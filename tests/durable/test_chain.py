@@ -232,6 +232,10 @@ WRONG: dict[str, list[dict[str, Any]]] = {
             },
         },
     ],
+    "an event of a type that is no text": [
+        RUN,
+        {"kind": "charge", "run": "one", "number": 1, "entry": {"events": [{"type": ["GaussianEvent"], "count": 1}]}},
+    ],
     "a policy without bound": [{"kind": "policy", "dataset": "d", "epsilon": 1, "delta": 2, "neighbours": "replace"}],
 }
 

@@ -89,7 +89,8 @@ def _single_table(sql: str, dialect: str | None, source: str) -> exp.Schema:
 def _of_column(definition: exp.ColumnDef, place: Place) -> Iterator[DenialConstraint]:
     name = definition.name
     for constraint in definition.constraints:
-        kind = constraint.kind
+        # What is no constraint of a column, such as IN of a procedure's argument, has no kind.
+        kind = constraint.kind if isinstance(constraint, exp.ColumnConstraint) else None
         if isinstance(kind, exp.PrimaryKeyColumnConstraint):
             yield _not_null(name, place)
             yield _key((name,), place)

@@ -226,9 +226,10 @@ def _budget(body: Mapping[str, Any]) -> Budget:
 
 
 def _event(body: object) -> tuple[Event, int]:
-    if not isinstance(body, dict) or body.get("type") not in _EVENTS:
+    name = body.get("type") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(name, str) or name not in _EVENTS:
         raise LedgerError("found an event of a kind that cannot be priced")
-    kind = _EVENTS[str(body["type"])]
+    kind = _EVENTS[name]
     fields = {name: _real(body, name) for name in body if name not in ("type", "count")}
     return _made(kind, **fields), _whole(body, "count", least=1)
 
