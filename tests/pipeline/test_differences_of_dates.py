@@ -16,7 +16,7 @@ from kamino import Synthesizer
 from kamino.constraints import Constraints
 from kamino.engine.closeness import count_close, share_close
 from kamino.pipeline.output.notes import distance_notes
-from kamino.pipeline.plan.differences import choose_bases, open_pairs, ordered_dates
+from kamino.pipeline.plan.close_dates import choose_bases, open_pairs, ordered_dates
 from kamino.privacy import Budget, Gate, Neighbours
 from kamino.privacy.private import PrivateCodes
 from kamino.schema import Attribute, Codec, Date, Datetime, Schema

@@ -6,7 +6,7 @@ from kamino.engine import discover_domains, discover_types, encode, keep_rows, s
 from kamino.errors import PrivacyError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
-from kamino.pipeline.plan.differences import DIFFERENCES, choose_bases
+from kamino.pipeline.plan.close_dates import DIFFERENCES, choose_bases
 from kamino.pipeline.plan.planned_discovery import TYPES, discovery_share, types_share
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.settings import Settings

@@ -16,7 +16,7 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.errors import KaminoError, ModelError
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.plan.bound_schema import bind_constraints, holds_by_keys, schema_types
-from kamino.pipeline.plan.differences import kept_by
+from kamino.pipeline.plan.close_dates import kept_by
 from kamino.pipeline.plan.hints import model_attributes
 from kamino.pipeline.plan.references import References, from_json
 from kamino.pipeline.settings import Settings

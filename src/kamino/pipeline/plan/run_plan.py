@@ -17,7 +17,7 @@ from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.modelling import LeftOver, left_over
 from kamino.pipeline.output.notes import distance_notes, promise_notes, trusted_notes
 from kamino.pipeline.plan.bound_schema import bind_constraints, check_has_columns, check_names, held_by_keys, schema_for
-from kamino.pipeline.plan.differences import kept_by, open_pairs, ordered_dates, planned_closeness
+from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.plan.planned_discovery import TYPES, charge, discovery_share, planned_domains, planned_types
 from kamino.pipeline.plan.references import References, load_references
