@@ -164,7 +164,9 @@ def test_plan_shows_units_references_and_releases(folder: Path) -> None:
     ran = kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--unit", "who", "--max-rows", "3", "--json", cwd=folder)
     assert ran.returncode == 0, ran.stderr
     document = json.loads(ran.stdout)
-    assert document["sampling"]["sequence"][:2] == ["zip", "state"]
+    assert document["sampling"]["chains"] == [["zip", "state"]]
+    kinds = {tuple(each["last_of"]): each["kind"] for each in document["sampling"]["steps"]}
+    assert kinds == {("state",): "lookup", ("zip",): "free", ("who",): "free"}
     assert document["unit"] == "all rows with one value of 'who', at most 3 of them kept"
     alone = json.loads(kamino("plan", "-s", "zips.yaml", "-c", "zips.dc", "--json", cwd=folder).stdout)
     for three, one in zip(document["measurements"], alone["measurements"], strict=True):
