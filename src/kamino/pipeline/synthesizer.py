@@ -55,7 +55,8 @@ class Synthesizer(Parameterised):
         epsilon: the privacy loss that is allowed; smaller is more private, infinity is not private.
         delta: the chance that is allowed for more than epsilon.
         neighbours: what one person's data is: "add_remove", a row more or less, or "replace", a row replaced.
-        unit: the column that says whose a row is, to protect all rows of a person; needs `max_rows`.
+        unit: the column that says whose a row is, to protect all rows of a person; needs `max_rows`. Or "row", to say
+            that one row is what is protected; asked for where a column looks like the id of a person.
         max_rows: how many rows of one unit are kept.
         trust_domain: types, values and ranges in the table are public: use them.
         discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have
@@ -70,6 +71,7 @@ class Synthesizer(Parameterised):
         candidates: how many values of a number are tried for a row, by row-by-row sampling (10).
         jobs: parts of a neural model trained at a time (1).
         cluster: the address of a Dask cluster that trains them, which then sees private rows.
+        accept: mark what is drawn for release although epsilon is above 10 or delta above one over the rows.
         seed: for tests only; fixes noise and draws, and marks the run "not for release".
         ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
         dataset: the name of the dataset in the ledger; needed for a table in memory.
