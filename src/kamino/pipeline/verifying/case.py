@@ -83,6 +83,9 @@ class Case:
             return reprice_ledger(self.certificate.ledger)
         except PrivacyError as problem:
             return problem
+        except (ValueError, ArithmeticError) as problem:
+            # The search of the accountant ends in NaN where a budget or noise is beyond what doubles can tell apart.
+            return PrivacyError(f"the accountant cannot price the events ({type(problem).__name__})")
 
     @cached_property
     def signed_by(self) -> str | None:
