@@ -47,7 +47,7 @@ def test_an_audit_says_what_it_did_and_found(audited: Any) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ["data.csv"],
+        ["data.csv", "--anyway"],
         ["data.parquet", "--trust-domain"],
         ["data.parquet", "-s", "schema.yaml", "--unit", "who", "--max-rows", "3", "--neighbours", "replace"],
     ],

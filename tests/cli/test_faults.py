@@ -162,6 +162,7 @@ def test_a_run_without_hard_constraints_promises_none() -> None:
     soft = {"text": "soft: a -> b", "hard": False, "violations": 3, "rate": 0.1, "sweeps": []}
     certificate = {
         "mark": "for release",
+        "words": {"meaning": "one row more or less changes little"},
         "privacy": {"neighbours": "add_remove", "spent_epsilon": {"add_remove": 1.0}, "delta": 1e-6} | UNIT,
         "domains": {},
         "finding_domains": {"share": 0.0, "delta": 0.0},

@@ -28,7 +28,7 @@ kamino.cli.app.main()
 """
 PLACES = {
     "while drawing": ("kamino.pipeline.output.writing", "draw_columns"),
-    "while the table is counted": ("kamino.pipeline.output.writing", "count_promised"),
+    "while the table is counted": ("kamino.pipeline.output.writing", "count_table"),
     "while names change": ("kamino.io.atomic", "_move_aside"),
     "while a model is saved": ("kamino.io.bundle", "_entry"),
 }

@@ -194,7 +194,11 @@ def test_a_pickle_holds_no_private_cell() -> None:
     assert b"secret" not in pickle.dumps(made)
     # The pickle is the saved model and the parameters: it cannot hold what a model file does not.
     state = made.__getstate__()
-    assert set(state) == {"_given", "settings", "schema", "constraints", "_folder", "_fitted"}
+    assert set(state) == {
+        *("_given", "settings", "schema", "constraints", "_folder", "_fitted"),
+        *("_ledger", "_run", "_draw_seed", "_num_draws"),
+    }
+    assert state["_run"] is None
     assert dict(state["_fitted"].texts) == dict(made.fitted.to_bundle().texts)
     assert state["_given"] == made.get_params()
 

@@ -232,6 +232,9 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "seed": lambda c: c["settings"].update(seed=3),
     "mark of the ledger": lambda c: c["ledger"].update(mark="not for release"),
     "method": lambda c: c["method"].update(backend="neural"),
+    "meaning": lambda c: c["privacy"]["meaning"]["add_remove"].update(guess_right_at_most=0.5),
+    "meaning in words": lambda c: c["words"].update(meaning="nobody can learn anything"),
+    "what may be done": lambda c: c["words"]["may"].append("take a row for a person"),
     "hash of the ledger": lambda c: c["hashes"].update(ledger="0"),
 }
 
@@ -370,10 +373,10 @@ def test_a_stricter_mark_is_no_false_claim(made: Synthesizer, tmp_path: Path) ->
 
 def test_names_of_later_versions_are_kept(made: Synthesizer, tmp_path: Path) -> None:
     table = made.write(tmp_path / "out.csv", 20).path
-    edit(certificate_path(table), lambda c: c.update(date="2030-01-01", meaning={"of": ["epsilon"]}))
+    edit(certificate_path(table), lambda c: c.update(licence="none", meaning={"of": ["epsilon"]}))
     found = kamino.verify(table)
     assert found.holds
-    assert found.stated == ("kamino", "notes", "date", "meaning")
+    assert found.stated == ("kamino", "date", "columns", "notes", "licence", "meaning")
 
 
 MALFORMED: dict[str, Callable[[dict[str, Any]], str]] = {

@@ -47,6 +47,17 @@ AcceptOption = Annotated[
     bool,
     typer.Option("--accept", help="Mark the table for release although epsilon is above 10 or delta above 1/rows."),
 ]
+AnywayOption = Annotated[
+    bool, typer.Option("--anyway", help="Go on even if most columns turn out useless with the domains found.")
+]
+PublicListOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--public-list",
+        help="COLUMN=LIST: its values are those of a public list (country-codes, currency-codes, us-states, "
+        "us-state-codes); may be repeated.",
+    ),
+]
 MaxRowsOption = Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")]
 _LEDGER = "Durable ledger"
 LedgerOption = Annotated[
@@ -159,3 +170,15 @@ def tell(text: str) -> None:
 def shown_epsilon(epsilon: float | None) -> str:
     """Epsilon for people."""
     return "infinite: not private" if epsilon is None or math.isinf(epsilon) else f"{epsilon:.4g}"
+
+
+def value_lists(given: list[str] | None) -> list[tuple[str, str]]:
+    """The columns and the public lists that `--public-list` names."""
+    return [_split_list(each) for each in given or ()]
+
+
+def _split_list(given: str) -> tuple[str, str]:
+    column, found, chosen = given.rpartition("=")
+    if not found or not column or not chosen:
+        raise InputError(f"found --public-list {given}; expected COLUMN=LIST, such as state=us-states")
+    return column, chosen

@@ -55,7 +55,7 @@ def print_self_test(console: Console, result: SelfTest, checks: Sequence[Check])
     console.print(Text(f"{caught} of {counted(len(result.faults), 'planted fault')} caught.", style="bold"))
     if result.left_out:
         faults = counted(result.left_out, "fault")
-        console.print(Text(f"{faults} of the neural backend not planted: kamino[neural] is not installed."))
+        console.print(Text(f"{faults} of the neural backend not planted: kamino-synth[neural] is not installed."))
     clean = all(each.passed for each in result.clean)
     console.print(Text("The clean code passes all checks." if clean else "The clean code FAILS.", style="bold"))
     console.print(Text(_NO_PROOF))

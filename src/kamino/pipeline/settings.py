@@ -151,7 +151,11 @@ class Settings:
         """Plain data that `json.dumps` takes, without facts of one run or machine; an infinite epsilon is null."""
         given = {name: value for name, value in asdict(self).items() if name not in ("jobs", "cluster", "draw_seed")}
         plain = {name: value.value if isinstance(value, enum.Enum) else value for name, value in given.items()}
-        return {**plain, "epsilon": None if math.isinf(self.epsilon) else self.epsilon}
+        return {
+            **plain,
+            "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
+            "value_lists": [list(each) for each in self.value_lists],
+        }
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Settings:

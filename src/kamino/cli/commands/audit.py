@@ -9,6 +9,7 @@ import typer
 
 from kamino.cli.console import output_console, track
 from kamino.cli.options import (
+    AnywayOption,
     BackendOption,
     ConstraintsOption,
     DeltaOption,
@@ -16,6 +17,7 @@ from kamino.cli.options import (
     MaxRowsOption,
     NeighboursOption,
     PresetOption,
+    PublicListOption,
     QueryOption,
     SamplingOption,
     SchemaOption,
@@ -23,6 +25,7 @@ from kamino.cli.options import (
     SweepsOption,
     UnitOption,
     WeightsOption,
+    value_lists,
 )
 from kamino.cli.render_audit import print_audit, print_self_test
 from kamino.constraints import Constraints
@@ -44,6 +47,8 @@ def audit(
     trust_domain: Annotated[
         bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
     ] = False,
+    anyway: AnywayOption = False,
+    public_list: PublicListOption = None,
     unit: UnitOption = None,
     max_rows: MaxRowsOption = None,
     preset: PresetOption = Preset.DEFAULT,
@@ -82,6 +87,8 @@ def audit(
         unit=unit,
         max_rows=max_rows,
         trust_domain=trust_domain,
+        anyway=anyway,
+        value_lists=value_lists(public_list),
         backend=backend,
         sequence=sequence,
         sampling=sampling,

@@ -18,12 +18,14 @@ from kamino.cli.options import (
     MaxRowsOption,
     NeighboursOption,
     PresetOption,
+    PublicListOption,
     SamplingOption,
     SchemaOption,
     SeedOption,
     SequenceOption,
     UnitOption,
     WeightsOption,
+    value_lists,
 )
 from kamino.constraints import Constraints, print_constraint
 from kamino.errors import InputError
@@ -46,6 +48,7 @@ def plan(
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 1e-6,
     rows: PlanRowsOption = None,
+    public_list: PublicListOption = None,
     unit: UnitOption = None,
     max_rows: MaxRowsOption = None,
     preset: PresetOption = Preset.DEFAULT,
@@ -78,6 +81,7 @@ def plan(
         delta=delta,
         unit=unit,
         max_rows=max_rows,
+        value_lists=value_lists(public_list),
         backend=backend,
         sequence=sequence,
         sampling=sampling,

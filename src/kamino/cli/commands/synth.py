@@ -14,6 +14,7 @@ from rich.text import Text
 from kamino.cli.console import error_console, output_console
 from kamino.cli.options import (
     AcceptOption,
+    AnywayOption,
     BackendOption,
     CandidatesOption,
     ClusterOption,
@@ -27,6 +28,7 @@ from kamino.cli.options import (
     MaxRowsOption,
     NeighboursOption,
     PresetOption,
+    PublicListOption,
     QueryOption,
     ResumeOption,
     RowsOption,
@@ -40,12 +42,12 @@ from kamino.cli.options import (
     WeightsOption,
     ledger_use,
     tell,
+    value_lists,
 )
 from kamino.cli.outputs import refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints
-from kamino.errors import InputError
 from kamino.io.atomic import atomic_file
 from kamino.io.write import check_spreadsheet_safe
 from kamino.pipeline import Preset, Stage, Synthesizer
@@ -71,17 +73,8 @@ def synth(
     trust_domain: Annotated[
         bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
     ] = False,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Go on even if most columns turn out useless with the domains found.")
-    ] = False,
-    public_list: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--public-list",
-            help="COLUMN=LIST: its values are those of a public list (country-codes, currency-codes, us-states, "
-            "us-state-codes); may be repeated.",
-        ),
-    ] = None,
+    anyway: AnywayOption = False,
+    public_list: PublicListOption = None,
     unit: UnitOption = None,
     max_rows: MaxRowsOption = None,
     accept: AcceptOption = False,
@@ -132,7 +125,7 @@ def synth(
         max_rows=max_rows,
         trust_domain=trust_domain,
         anyway=anyway,
-        value_lists=[_split(each) for each in public_list or ()],
+        value_lists=value_lists(public_list),
         backend=backend,
         sequence=sequence,
         sampling=sampling,
@@ -201,10 +194,3 @@ def _print_dry_run(console: Console, plan: RunPlan, output: Path, model: Path | 
     rows = "about as many rows as there are" if plan.num_rows is None else f"{plan.num_rows:,} rows"
     console.print(Text(f"It would spend the whole budget and write {', '.join(files)} with {rows}."), soft_wrap=True)
     console.print(Text("Dry run: nothing was released, spent or written.", style="bold"))
-
-
-def _split(given: str) -> tuple[str, str]:
-    column, found, chosen = given.rpartition("=")
-    if not found or not column or not chosen:
-        raise InputError(f"found --public-list {given}; expected COLUMN=LIST, such as state=us-states")
-    return column, chosen

@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
+import kamino
 from kamino.constraints import Constraints, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.errors import InputError, PrivacyError
 from kamino.io.text import read_text
 from kamino.pipeline.output.certificate import METHOD, finding_cost, hashes_of, plain, violation_rate
+from kamino.pipeline.output.provenance import meanings_of, words_of
 from kamino.pipeline.plan.bound_schema import bind_constraints, held_by_keys
 from kamino.pipeline.plan.references import References, read_references, typed_references
 from kamino.pipeline.verifying.case import Case, event_of
@@ -124,6 +126,21 @@ def check_given(case: Case) -> Iterator[Finding]:
         yield _same(
             f"condition on {name}", " or ".join(map(str, allowed)), ", ".join(others) or "as claimed", holds=not others
         )
+
+
+def check_meaning(case: Case) -> Iterator[Finding]:
+    """What the budget is said to mean follows from the events: as numbers, and in the words of this version."""
+    document = case.document
+    if isinstance(case.price, PrivacyError):
+        return
+    claimed = document["privacy"].get("meaning")
+    if claimed is not None:
+        found: object = meanings_of(case.certificate.ledger)
+        yield _same("meaning of epsilon", claimed, found, holds=_alike(claimed, found))
+    if "words" in document and document.get("kamino") == kamino.__version__:
+        # Whether the mark holds is asked elsewhere.
+        either = [words_of(case.certificate.ledger, mark=mark) for mark in (FOR_RELEASE, NOT_FOR_RELEASE)]
+        yield _same("meaning in words", document["words"], either[0], holds=document["words"] in either)
 
 
 def check_privacy(case: Case) -> Iterator[Finding]:
@@ -278,6 +295,7 @@ CHECKS: tuple[Check, ...] = (
     check_given,
     check_price,
     check_privacy,
+    check_meaning,
     check_noise,
     check_domains,
     check_mark,
@@ -298,6 +316,15 @@ def _budget(parts: tuple[float | None, float, str]) -> str:
 
 def _close(one: float, other: float) -> bool:
     return one == other or math.isclose(one, other, rel_tol=_CLOSE)
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether two documents are the same but for the last digits of numbers."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    if isinstance(one, float) and isinstance(other, float):
+        return _close(one, other)
+    return one == other
 
 
 def _multiplier(event: Event, own: Neighbours) -> float | None:

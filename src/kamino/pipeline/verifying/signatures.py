@@ -1,6 +1,6 @@
 """Who vouches for a certificate: an ed25519 signature of its canonical JSON, kept inside it.
 
-Needs the extra `kamino[signed]`. Keys are PEM files, made by `openssl genpkey -algorithm ed25519`.
+Needs the extra `kamino-synth[signed]`. Keys are PEM files, made by `openssl genpkey -algorithm ed25519`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def require_extra() -> None:
         import cryptography  # noqa: F401
     except ImportError:
         raise InputError(
-            "found no library for signatures; install it with `pip install 'kamino[signed]'`, or leave the key out"
+            "found no library for signatures; install it with `pip install 'kamino-synth[signed]'`, or leave it out"
         ) from None
 
 
