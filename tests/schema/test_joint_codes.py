@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from kamino.errors import SchemaError
 from kamino.schema.coding import joint_codes
-from kamino.schema.coding.joint_codes import even_starts, flatten_codes, number_combinations, number_values
+from kamino.schema.coding.joint_codes import (
+    distinct_values,
+    even_starts,
+    flatten_codes,
+    number_combinations,
+    number_values,
+)
 
 SIZES = st.sampled_from([1, 2, 3, 2**31, 2**32, 2**53, 2**53 + 1, 2**61 + 1, 2**62, 2**62 + 1])
 
@@ -74,3 +80,12 @@ def test_values_are_numbered_in_order(values: list[int]) -> None:
 @given(st.integers(1, 2**62 + 1), st.integers(1, 300))
 def test_even_cuts_are_exact(size: int, parts: int) -> None:
     assert even_starts(size, parts).tolist() == [i * size // parts for i in range(parts)]
+
+
+@given(st.lists(st.integers(-(2**62), 2**62) | st.integers(-3, 40)))
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    codes = np.array(values, dtype=np.int64)
+    distinct, place = distinct_values(codes)
+    expected, inverse = np.unique(codes, return_inverse=True)
+    assert distinct.tolist() == expected.tolist()
+    assert place.tolist() == inverse.tolist()

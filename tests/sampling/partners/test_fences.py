@@ -30,7 +30,7 @@ def check(codec: Codec, constraint: DenialConstraint, name: str, seed: int) -> N
         known = {n: codec[n].value_of(int(column[place])) for n, column in columns.items()}
         return known | {name: codec[name].value_of(code)}
 
-    fence = Fence(constraint, Judge(codec), name, columns)
+    fence = Fence(constraint, Judge(codec), name, columns, NUM_ROWS)
     rows = rng.permutation(NUM_ROWS)
     asked, settled = rows[:5], rows[5:]
     bounds = Bounds.of(NUM_ROWS)
@@ -81,6 +81,13 @@ def test_fences_of_known_shapes(text: str, seed: int) -> None:
     (constraint,) = Constraints.parse(text)
     assert is_fenced(constraint, "c")
     check(integers(a=-4, b=-4, c=-7), constraint, "c", seed)
+
+
+@pytest.mark.parametrize("text", ["not (t1.c != t2.c)", "not (t1.c < t2.c)"])
+def test_fences_of_a_column_alone(text: str) -> None:
+    """No other column says how many rows there are."""
+    (constraint,) = Constraints.parse(text)
+    check(integers(c=-4), constraint, "c", seed=0)
 
 
 @pytest.mark.parametrize(

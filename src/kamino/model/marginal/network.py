@@ -27,7 +27,7 @@ from kamino.model.protocol import (
     read,
 )
 from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
-from kamino.schema.coding.joint_codes import flatten_codes
+from kamino.schema.coding.joint_codes import distinct_values, flatten_codes
 
 FORMAT = "kamino-marginal-2"
 #: Rows that are drawn to count marginals which no sum over the network gives.
@@ -118,8 +118,7 @@ class MarginalModel:
             return np.zeros(1, dtype=np.int64), np.zeros(num_rows, dtype=np.int64)
         views = {name: self.node(name).view for name in node.parents}
         bins = [read(view, name, context) for name, view in views.items()]
-        lines, index = np.unique(flatten_codes(bins, [view.bins for view in views.values()]), return_inverse=True)
-        return lines, index.astype(np.int64)
+        return distinct_values(flatten_codes(bins, [view.bins for view in views.values()]))
 
     def marginal(self, attributes: Sequence[str]) -> FloatArray:
         """Return the joint probabilities of the codes of `attributes`, one axis each."""
@@ -338,12 +337,10 @@ def tilted(
     """
     base = relative.view.over(context[relative.view.base])
     fine = relative.view.over.bins
-    both, index = np.unique(line * fine + base, return_inverse=True)
+    both, index = distinct_values(line * fine + base)
     rows, over = lines[both // fine], both % fine
     with np.errstate(divide="ignore"):
         log = np.log(np.take_along_axis(node.table[rows], relative.view.labels[over], axis=1))
         log += np.log(relative.joint)[over]
     log -= np.logaddexp.reduce(log, axis=1, keepdims=True)
-    return Conditional(
-        attribute=node.attribute.name, context=index.astype(np.int64), log_prob=log, cells=relative.cells
-    )
+    return Conditional(attribute=node.attribute.name, context=index, log_prob=log, cells=relative.cells)

@@ -16,6 +16,7 @@ from kamino.model.phase import PhaseWeights, codes_inside
 from kamino.sampling.codes.comparing import Columns, Judge, Mask, is_tabled
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import draw_places, normalised, spread_points
+from kamino.schema.coding.joint_codes import distinct_values
 
 if TYPE_CHECKING:
     from kamino.model.protocol import Conditional
@@ -125,8 +126,8 @@ class Choices:
 
     def of_rows(self, rows: IntArray) -> Choices:
         """Return the choices of these rows alone, in this order."""
-        used, context = np.unique(self.context[rows], return_inverse=True)
-        return replace(self, context=context.astype(np.int64), log_weight=self.log_weight[used])
+        used, context = distinct_values(self.context[rows])
+        return replace(self, context=context, log_weight=self.log_weight[used])
 
     def bins_of(self, codes: IntArray) -> tuple[IntArray, IntArray]:
         """Return the bin and the run of each code; -1 where the code is not allowed."""

@@ -63,10 +63,12 @@ class Fence:
         [test_fences_agree_with_brute_force]
     """
 
-    def __init__(self, constraint: DenialConstraint, judge: Judge, attribute: str, columns: Columns) -> None:
+    def __init__(
+        self, constraint: DenialConstraint, judge: Judge, attribute: str, columns: Columns, num_rows: int
+    ) -> None:
         conjunction = conjunction_of(constraint)
         ways = [conjunction] if conjunction.is_symmetric else [conjunction, conjunction.transposed]
-        self._ways = [_Way.of(each, judge, attribute, columns) for each in ways]
+        self._ways = [_Way.of(each, judge, attribute, columns, num_rows) for each in ways]
 
     def tighten(self, bounds: Bounds, rows: IntArray, settled: IntArray, keys: IntArray) -> None:
         """Tighten the bounds of `rows` by the rows `settled`, whose values have these keys."""
@@ -111,12 +113,15 @@ class _Way:
     orders: tuple[Axis, ...]
 
     @staticmethod
-    def of(conjunction: Conjunction, judge: Judge, attribute: str, columns: Columns) -> _Way:
+    def of(conjunction: Conjunction, judge: Judge, attribute: str, columns: Columns, num_rows: int) -> _Way:
         (own,) = (cross for cross in conjunction.cross if cross.left == attribute)
         assert own.op is not None, "only such constraints are fenced"
         rest = [cross for cross in conjunction.cross if cross is not own]
         there = {name: codes for name, codes in columns.items() if name != attribute}
-        asks, answers = (np.array(judge.holds(side, there, there)) for side in (conjunction.left, conjunction.right))
+        asks, answers = (
+            np.broadcast_to(judge.holds(side, there, there), (num_rows,)).copy()
+            for side in (conjunction.left, conjunction.right)
+        )
         for cross in rest:
             asks &= ~judge.is_null(cross.left, there[cross.left])
             answers &= ~judge.is_null(cross.right, there[cross.right])

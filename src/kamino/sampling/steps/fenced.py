@@ -63,7 +63,9 @@ class _Drawing:
         self._task = task
         self._codec = task.judge.codec[task.step.attribute]
         self._ranges = _Ranges(task, self._codec.ordered)
-        self._fences = [Fence(c, task.judge, task.step.attribute, task.columns) for c in task.step.constraints]
+        self._fences = [
+            Fence(c, task.judge, task.step.attribute, task.columns, task.num_rows) for c in task.step.constraints
+        ]
         self._bounds = Bounds.of(task.num_rows)
         self.codes: IntArray = np.full(task.num_rows, DEAD, dtype=np.int64)
         self._keys: IntArray = np.full(task.num_rows, DEAD, dtype=np.int64)

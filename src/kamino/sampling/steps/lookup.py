@@ -30,7 +30,7 @@ from kamino.sampling.codes.grouping import count_matrix, join_groups
 from kamino.sampling.codes.stratified import draw_one_each, draw_places, normalised
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.task import Task
-from kamino.schema.coding.joint_codes import number_values
+from kamino.schema.coding.joint_codes import distinct_values, number_values
 
 _PIECE = 1 << 23
 # Draws for a group of which one is taken, where the model cannot tell groups apart.
@@ -176,8 +176,7 @@ def _expected_runs(choices: Choices, rows: IntArray) -> FloatArray:
 
 def _blind_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
     """Return log weights of the runs where what a group's rows agree on counts once."""
-    context, _ = number_values(choices.context[rows])
-    used = np.flatnonzero(np.bincount(choices.context[rows]))
+    used, context = distinct_values(choices.context[rows])
     chance = normalised(choices.log_weight[used])
     counts = count_matrix(groups, context, num_groups, len(used))
     size = np.asarray(counts.sum(axis=1))

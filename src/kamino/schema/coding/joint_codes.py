@@ -88,6 +88,21 @@ def number_values(values: Codes) -> tuple[Codes, int]:
     return numbers, int(place[-1]) + 1
 
 
+def distinct_values(values: Codes) -> tuple[Codes, Codes]:
+    """Return the distinct values, ascending, and the place of each value among them.
+
+    Guarantees:
+        Equal to `np.unique`, which sorts.  [test_distinct_values_are_those_of_numpy]
+
+    >>> [found.tolist() for found in distinct_values(np.array([70, -5, 70]))]
+    [[-5, 70], [1, 0, 1]]
+    """
+    numbers, size = number_values(values)
+    distinct = np.empty(size, dtype=np.int64)
+    distinct[numbers] = values
+    return distinct, numbers
+
+
 def even_starts(size: int, parts: int) -> Codes:
     """Return where `parts` parts of about equal width begin in a domain of `size` codes: i * size // parts, exactly.
 

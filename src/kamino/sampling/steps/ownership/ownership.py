@@ -18,7 +18,7 @@ from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.ownership.owners import Owner, assign_owners
 from kamino.sampling.steps.ownership.taking import take_as_drawn
 from kamino.sampling.steps.task import Task
-from kamino.schema.coding.joint_codes import number_values
+from kamino.schema.coding.joint_codes import distinct_values, number_values
 
 # Up to this many pairs of an owner and a value, owners are chosen from expected counts; beyond, values are taken as
 # they are drawn.
@@ -128,7 +128,7 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
         mine = by_owner[row_ends[each] : row_ends[each + 1]]
         held = by_value[value_ends[each] : value_ends[each + 1]]
         codes = owned.values[held]
-        used, context = np.unique(choices.context[rows[mine]], return_inverse=True)
+        used, context = distinct_values(choices.context[rows[mine]])
         weight = choices.log_weight[used[:, None], choices.label[owned.run[held]][None, :]] + gain[held][None, :]
         if choices.null_bin is not None:
             codes = np.append(codes, choices.starts[choices.label == choices.null_bin])
@@ -137,7 +137,7 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
             # Contexts of fewer rows than values cannot follow their shares one by one, but all together they can.
             together = len(mine) < len(used) * len(codes)
             among = np.zeros(len(mine), dtype=np.int64) if together else None
-            place = draw_places(context.astype(np.int64), weight, task.rng, among=among)
+            place = draw_places(context, weight, task.rng, among=among)
             result[mine] = np.where(place < 0, DEAD, codes[place])
     return result
 
