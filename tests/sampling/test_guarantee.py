@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,8 +19,9 @@ from kamino.schema import Codec
 
 
 def named_constraints(error: SamplingError) -> Constraints:
-    lines = [line for line in str(error).split("\n") if line.startswith("  ")]
-    return Constraints.parse("\n".join(lines))
+    named = re.search(r"(?:this constraint|together): (.*)\. (?:Ask|Widen) ", str(error))
+    assert named is not None, str(error)
+    return Constraints.parse("\n".join(named.group(1).split("; ")))
 
 
 def refuse_only_the_impossible(codec: Codec, error: SamplingError, num_rows: int) -> None:
