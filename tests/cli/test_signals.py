@@ -78,6 +78,20 @@ def test_the_first_signal_counts() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def test_a_signal_that_a_library_renames_ends_the_run() -> None:
+    def renamed() -> None:
+        with ending_in_order():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+            except BaseException as problem:
+                raise RuntimeError("a library's own") from problem
+
+    with pytest.raises(ToldToEndError, match="SIGTERM"):
+        renamed()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def test_a_signal_that_was_ignored_stays_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with ending_in_order():

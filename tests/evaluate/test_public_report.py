@@ -146,7 +146,7 @@ def test_page_of_a_public_report_says_so(model: MarginalModel) -> None:
 def test_the_public_page_does_not_praise(model: MarginalModel) -> None:
     table = synthetic(["a"] * 4 + [HOSTILE] * 4, [0, 10, 20, 30, 60, 70, 80, 90])
     entry = {"kind": "counts", "attributes": ["n"], "sigma": 12.0, "shape": [101]}
-    report = public_report(model, SCHEMA, table, ledger={"entries": [entry]})
+    report = public_report(model, Codec(SCHEMA), table, ledger={"entries": [entry]})
     assert "level" not in report["verdict"]
     noisy = {column["name"]: column.get("noise") for column in report["columns"]}
     assert noisy["kind"] is None

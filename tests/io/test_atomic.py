@@ -29,7 +29,7 @@ def test_a_failing_write_leaves_the_old_file(
         path.write_bytes(old)
     if point == "write":
         monkeypatch.setattr("kamino.io.write._row_bytes", fail)
-        monkeypatch.setattr("pyarrow.parquet.write_table", fail)
+        monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", fail)
     else:
         monkeypatch.setattr(f"kamino.io.atomic.os.{point}", fail)
     with pytest.raises(InputError, match=r"cannot be written \(No space left on device") as caught:

@@ -39,24 +39,24 @@ def test_inference_agrees_with_mbi(seed):
         # mbi and jax warn about precision and caches at import; neither matters here.
         warnings.simplefilter("ignore")
         import jax
-
-        jax.config.update("jax_enable_x64", True)
         import mbi
 
         names = "abcd"
         measurements = noisy_measurements(seed)
-        theirs = mbi.estimation.MirrorDescent().estimate(
-            mbi.Domain(names, SIZES),
-            [
-                mbi.LinearMeasurement(m.counts.ravel(), tuple(names[a] for a in m.attributes), stddev=5.0)
-                for m in measurements
-            ],
-            known_total=NUM_ROWS,
-            iters=20_000,
-        )
-        expected = [
-            np.asarray(theirs.project(tuple(names[a] for a in clique)).datavector()) / NUM_ROWS for clique in CLIQUES
-        ]
+        with jax.enable_x64(True):
+            theirs = mbi.estimation.MirrorDescent().estimate(
+                mbi.Domain(names, SIZES),
+                [
+                    mbi.LinearMeasurement(m.counts.ravel(), tuple(names[a] for a in m.attributes), stddev=5.0)
+                    for m in measurements
+                ],
+                known_total=NUM_ROWS,
+                iters=20_000,
+            )
+            expected = [
+                np.asarray(theirs.project(tuple(names[a] for a in clique)).datavector()) / NUM_ROWS
+                for clique in CLIQUES
+            ]
     tree = build_tree(SIZES, CLIQUES, (0, 1, 2, 3))
     # mbi has no pull to the even distribution, so ours is all but switched off.
     ours = infer(tree, measurements, num_rows=NUM_ROWS, tau=1e-3, iterations=50_000, enough=1e-13)

@@ -114,7 +114,8 @@ def test_counts_lie_within_the_stated_errors(name: str) -> None:
             if k * m <= 2000:
                 true, found = (np.bincount(i * m + j, minlength=k * m) for i, j in ((a, c), (b, d)))
                 shown = true >= errors.pair_sigma
-                twos += (np.abs(true - found)[shown] <= errors.pair_bound()).tolist()
+                bounds = np.array([errors.pair_bound(count) for count in true[shown]])
+                twos += (np.abs(true - found)[shown] <= bounds).tolist()
     covered = (float(np.mean(ones)), float(np.mean(twos)))
     assert 0.90 <= covered[0] <= 0.99, covered
     assert 0.90 <= covered[1] <= 0.99, covered

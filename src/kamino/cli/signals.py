@@ -32,6 +32,7 @@ def ending_in_order() -> Iterator[None]:
 
     Guarantees:
         No temporary file is left, and what is spent is said.  [test_a_run_told_to_end_cleans_up_and_tells_the_cost]
+        Also if a library renames the error.  [test_a_signal_that_a_library_renames_ends_the_run]
         Not even if the signal comes while one is removed.  [test_a_signal_while_a_file_is_removed_leaves_none]
     """
     # Python lets the main thread alone set handlers.
@@ -39,10 +40,13 @@ def ending_in_order() -> Iterator[None]:
     numbers = [getattr(signal, name) for name in asking if hasattr(signal, name)]
     caught = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
 
+    told: list[int] = []
+
     def end(number: int, frame: FrameType | None) -> NoReturn:
         del frame
         for each in caught:
             signal.signal(each, signal.SIG_IGN)
+        told.append(number)
         raise ToldToEndError(number)
 
     for number in caught:
@@ -52,6 +56,12 @@ def ending_in_order() -> Iterator[None]:
     except (ToldToEndError, KeyboardInterrupt):
         remove_leftovers()
         raise
+    except Exception as problem:
+        # A library may put an error of its own in the place of the one that the signal raised inside it.
+        if not told:
+            raise
+        remove_leftovers()
+        raise ToldToEndError(told[0]) from problem
     finally:
         for number in caught:
             # After a signal further ones stay ignored: what is spent is still to be said.

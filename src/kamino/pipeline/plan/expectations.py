@@ -1,10 +1,11 @@
 """What to expect, before anything is paid: the errors of counts, in words, and what a run takes.
 
-What is measured first of a column has noise sigma in each cell; later measurements make the error smaller, and drawing
-rows adds a little. Most pairs that matter are measured once more, with what the first measurements leave of the budget.
-The bounds hold for 90 to 99 of 100 counts that are not hidden by the noise itself; their factors are from runs on the
-tables of the test. A pair that the model does not measure may be further off. All errors scale with the noise of the
-budget, so that several budgets stand side by side.
+What is measured first of a column has noise sigma in each cell, and an interval of an ordered column adds up several;
+later measurements make the error smaller, drawing rows makes it larger. Pairs that matter are measured once more, with
+what the first measurements leave of the budget. What no measurement tells is guessed, which puts a count off by a part
+of itself, more so where columns have many values. The factors are from runs on eight tables, on each of which the
+bounds held for 90 to 99 of 100 counts that are not hidden by the noise itself; single counts of pairs that the model
+does not measure may be further off. All errors scale with the noise of the budget, so that several stand side by side.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from kamino.privacy import Budget, gaussian_mu
 from kamino.schema import Categorical, Date, Datetime, Schema
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-# Of the noise of a measurement, what most counts lie within; and what drawing and inference add, as a share of rows.
-_COLUMN, _PAIR = 1.25, 3.2
-_DRAWING = 0.0013
+# Of the noise of a measurement, what most counts lie within; and by which part of a count a pair is guessed.
+_COLUMN, _PAIR = 1.6, 2.0
+_GUESSED = 0.1
+# Pairs of so many cells are guessed as well as those of the factor above; the error grows with the root of the root.
+_CELLS = 64
 # A model measures about so many pairs for each column, from about this part of the budget.
 _PAIRS_PER_COLUMN, _LEFT = 1.5, 0.8
 # Distances are measured in so many bins of a column at most.
@@ -38,25 +41,32 @@ _CATEGORIES, _NUMBERS = 20, 100
 class Accuracy:
     """The errors of one plan at its own noise: of counts of each column, and of a typical pair. Public.
 
+    `columns` holds how many cells one of sixteen intervals adds up (one for categories), and the noise of a cell.
     `assumed` are the columns whose domains are still missing, and were taken for ones of a round size.
     """
 
     rows: int
     noise_multiplier: float
-    columns: dict[str, tuple[int, float]]
+    columns: dict[str, tuple[float, float]]
     pair_cells: int
     pair_sigma: float
     assumed: tuple[str, ...] = ()
 
     def column_bound(self, name: str, *, noise: float | None = None) -> float:
         """Within how many rows a count of one value (or one of sixteen intervals) of a column comes out."""
-        cells, sigma = self.columns[name]
-        wide = sigma * math.sqrt(max(1.0, cells / _BINS)) if cells > _BINS * 4 else sigma
-        return _COLUMN * math.hypot(wide * self._scale(noise), _DRAWING * self.rows)
+        together, sigma = self.columns[name]
+        return _COLUMN * sigma * math.sqrt(together) * self._scale(noise)
 
-    def pair_bound(self, *, noise: float | None = None) -> float:
-        """Within how many rows a count of two values of a typical pair of columns comes out."""
-        return _PAIR * math.hypot(self.pair_sigma * self._scale(noise), _DRAWING * self.rows / 2)
+    @property
+    def shown(self) -> int:
+        """The count whose error is told: one row in a hundred."""
+        return max(10, round(self.rows / 100))
+
+    def pair_bound(self, count: float | None = None, *, noise: float | None = None) -> float:
+        """Within how many rows a count of two values of a typical pair of columns comes out; of `shown` by default."""
+        guessed = _GUESSED * (self.shown if count is None else count)
+        grown = math.sqrt(math.sqrt(self.pair_cells / _CELLS))
+        return _PAIR * grown * math.hypot(self.pair_sigma * self._scale(noise), guessed)
 
     def pair_distance(self, *, noise: float | None = None) -> float:
         """The share of rows that noise puts out of place in a typical pair of columns."""
@@ -82,13 +92,12 @@ class Accuracy:
     def sentences(self) -> list[str]:
         """The errors in words, the column with the largest one first."""
         worst = sorted(self.columns, key=lambda name: -self.column_bound(name))
-        shown = max(10, round(self.rows / 100))
         said = [
-            f"{name}: a count of {shown:,} rows comes out within ±{self.column_bound(name):,.0f}"
+            f"{name}: a count of {self.shown:,} rows comes out within ±{self.column_bound(name):,.0f}"
             + (" (if it has about as many values as assumed)" if name in self.assumed else "")
             for name in worst
         ]
-        pair = f"a typical pair of columns: a count of {shown:,} rows comes out within ±{self.pair_bound():,.0f}"
+        pair = f"a typical pair of columns: a count of {self.shown:,} rows comes out within ±{self.pair_bound():,.0f}"
         return [*said, pair]
 
     def to_json(self, budget: Budget) -> dict[str, Any]:
@@ -130,10 +139,12 @@ def accuracy_of(plan: RunPlan) -> Accuracy | None:
     if missing:
         assumed = _assumed(plan.schema)
         complete = plan_run(assumed, Constraints(), plan.settings, num_rows=plan.num_rows, earlier=plan.schedule)
-    columns = {each.attribute: (each.cells, each.sigma) for each in complete.expected}
+    columns = {
+        each.attribute: (_together(complete, each.attribute, each.cells), each.sigma) for each in complete.expected
+    }
     if not columns:
         return None
-    sizes = sorted(min(_BINS, cells) for cells, _ in columns.values())
+    sizes = sorted(min(_BINS, each.cells) for each in complete.expected)
     typical = sizes[len(sizes) // 2]
     pairs = max(1.0, min(_PAIRS_PER_COLUMN * len(columns), len(columns) * (len(columns) - 1) / 2))
     unit = _unit(complete)
@@ -145,6 +156,12 @@ def accuracy_of(plan: RunPlan) -> Accuracy | None:
         pair_sigma=unit * plan.noise_multiplier * math.sqrt(pairs / _LEFT),
         assumed=missing,
     )
+
+
+def _together(plan: RunPlan, name: str, cells: int) -> float:
+    """How many cells an interval of a column adds up, of sixteen intervals; a category is one cell."""
+    counted_apart = plan.schema is None or isinstance(plan.schema[name], Categorical)
+    return 1.0 if counted_apart else max(1.0, cells / _BINS)
 
 
 def _unit(plan: RunPlan) -> float:
