@@ -20,6 +20,7 @@ from kamino.sampling.partners.alone import Alone
 from kamino.sampling.partners.hashed import Hashed
 from kamino.sampling.partners.kernel import Kernel, clashes_between
 from kamino.sampling.partners.tabled import Tabled
+from kamino.sampling.partners.violation_rates import rate_among
 from kamino.schema import Boolean, Codec
 
 NUM_ROWS = 9
@@ -168,3 +169,26 @@ def test_rates_are_those_of_counting(text: str) -> None:
     assert rates_of(codec, table, [constraint])[constraint] == violations / every
     dead = {name: np.append(codes, DEAD) for name, codes in table.items()}
     assert rates_of(codec, dead, [constraint])[constraint] == violations / every
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("text", ["a -> b", "not (t1.a > t2.a and t1.b < t2.b)", "not (t1.b = t2.b)"])
+def test_tables_follow_blocks_that_move(text: str, few: bool) -> None:
+    """Counts of all listed codes, and rates, after blocks of rows took other codes, were taken back, or came."""
+    (constraint,) = Constraints.parse(text)
+    codec, rng = integers(a=4, b=-5), np.random.default_rng(0)
+    columns = {"a": rng.integers(0, 4, 60)}
+    listed = np.arange(codec["b"].size)
+    partners = make_partners(constraint, Judge(codec), "b", columns, 60, listed)
+    assert isinstance(partners, Tabled)
+    codes = np.full(60, DEAD)
+    for _ in range(12):
+        rows = rng.permutation(60)[: 2 if few else 40]
+        new = rng.integers(-1, codec["b"].size, len(rows))
+        partners.move(rows, codes[rows], new)
+        codes[rows] = new
+        outside, candidates = codes.copy(), np.broadcast_to(listed, (len(rows), len(listed)))
+        outside[rows] = DEAD
+        block = Block(rows=rows, candidates=candidates, listed=False, outside=outside, inside=new)
+        assert np.array_equal(partners.of_listed(rows, new), partners.of_block(block))
+        assert partners.rate(codes) == pytest.approx(rate_among(partners, codes, is_unary=False))

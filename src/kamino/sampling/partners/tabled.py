@@ -56,7 +56,11 @@ class Tabled:
         return found
 
     def of_listed(self, rows: IntArray, inside: IntArray) -> FloatArray:
-        """Count for all listed codes of some rows, given what was loaded and moved; they have the codes `inside`."""
+        """Count for all listed codes of some rows, given what was loaded and moved; they have the codes `inside`.
+
+        Guarantees:
+            Equal to counting anew.  [test_tables_follow_blocks_that_move]
+        """
         contexts = self.contexts[rows]
         found: FloatArray = self._total.reshape(-1, len(self._listed))[contexts]
         present = np.flatnonzero(inside >= 0)
