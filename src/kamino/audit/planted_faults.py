@@ -18,7 +18,7 @@ from kamino.audit.auditing import GAME, MECHANISMS, NEIGHBOURS, NOISE, PRICE, ST
 from kamino.audit.subjects import Subject
 from kamino.engine import MemoryMeasurer, rates, trusted_schema
 from kamino.pipeline.plan import run_plan
-from kamino.privacy import Gate, Neighbours, SecureNoise, SeededNoise, Sensitivity
+from kamino.privacy import Gate, Neighbours, SecureNoise, SeededNoise, Sensitivity, ledger
 from kamino.privacy import gate as gate_module
 from kamino.privacy.accounting import accountant
 from kamino.privacy.accounting.events import DeltaEvent
@@ -196,8 +196,13 @@ def _replace_as_add() -> AbstractContextManager[None]:
     )
 
 
-def _half_of_delta() -> AbstractContextManager[None]:
-    return _patched(categories, "DeltaEvent", lambda delta: DeltaEvent(delta=delta / 2))
+@contextmanager
+def _half_of_delta() -> Iterator[None]:
+    def half(delta: float) -> DeltaEvent:
+        return DeltaEvent(delta=delta / 2)
+
+    with _patched(categories, "DeltaEvent", half), _patched(ledger, "DeltaEvent", half):
+        yield
 
 
 def _low_threshold() -> AbstractContextManager[None]:

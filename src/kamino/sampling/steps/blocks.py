@@ -108,11 +108,15 @@ class _Drawing:
     def sweep(self) -> None:
         """Draw every row once, in random blocks."""
         order = self._task.rng.permutation(self._task.num_rows)
+        number = _BLOCKS if self._listed is not None else _LARGE_BLOCKS
+        blocks = np.array_split(order, min(number, len(order)))
         if self._listed is not None:
-            # Rows of one context share out the codes evenly, as free draws do.
-            self._points = spread_points(self._choices.context, self._task.rng)
-        blocks = _BLOCKS if self._listed is not None else _LARGE_BLOCKS
-        for rows in np.array_split(order, min(blocks, len(order))):
+            # Rows of one context share out the codes of their block evenly, as free draws do. Blocks are drawn given
+            # the others, so their points must not depend on each other.
+            block = np.empty(len(order), dtype=np.int64)
+            block[order] = np.repeat(np.arange(len(blocks)), [len(rows) for rows in blocks])
+            self._points = spread_points(join_keys([block, self._choices.context]), self._task.rng)
+        for rows in blocks:
             self._draw(rows)
         self._first = False
 
