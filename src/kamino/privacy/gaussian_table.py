@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 Bytes: TypeAlias = Callable[[int], bytes]
 """Returns that many independent, uniform bytes."""
 
-LARGEST_TABLE = 1024.0
+LARGEST_TABLE = 128.0
 """Scales beyond it are cut into blocks: a table would take longer to make than it saves."""
 _WORD = 64
 _BLOCK = 2**18
