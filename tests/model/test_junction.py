@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kamino.model.marginal.graph.junction import build_tree, count_cells, neighbours_of
+from kamino.model.marginal.graph.junction import Graph, build_tree
 
 
 @st.composite
@@ -62,7 +62,10 @@ def test_cells_are_counted_without_the_tree(graph, data):
     d, cliques, sequence = graph
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=d, max_size=d))
     new = data.draw(st.lists(st.integers(0, d - 1), max_size=3, unique=True).map(tuple))
-    near = neighbours_of(d, cliques)
-    tree = build_tree(sizes, [*cliques, *([new] if new else [])], sequence)
-    assert count_cells(sizes, near, new, sequence) == tree.cells
-    assert near == neighbours_of(d, cliques)
+    after = {} if sequence is not None or d < 3 else {2: 0}
+    tree = build_tree(sizes, [*cliques, *([new] if new else [])], sequence, after)
+    graph = Graph(sizes, cliques, sequence, after)
+    assert graph.cells_with(new) == graph.cells_with(new) == tree.cells
+    assert graph.cells_with() == build_tree(sizes, cliques, sequence, after).cells
+    graph.add(new)
+    assert graph.cells_with() == tree.cells

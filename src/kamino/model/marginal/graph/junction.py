@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 Clique = tuple[int, ...]
+_UNIT = 2**40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,86 +61,96 @@ def eliminate(
     Without a sequence the attribute whose clique is smallest goes next; `after` says which attribute must come after
     which other in the sequence then.
     """
-    done, parents = _eliminate(sizes, neighbours_of(len(sizes), cliques), sequence, after)
+    done, parents = Graph(sizes, cliques, sequence, after).eliminate()
     return tuple(reversed(done)), tuple(tuple(sorted(near)) for near in parents)
 
 
-def neighbours_of(num_attributes: int, cliques: Iterable[Clique]) -> list[set[int]]:
-    """Return for each attribute those that it shares a clique with."""
-    near: list[set[int]] = [set() for _ in range(num_attributes)]
-    for clique in cliques:
-        for a in clique:
-            near[a].update(clique)
-    for a, others in enumerate(near):
-        others.discard(a)
-    return near
+class Graph:
+    """Which attributes share a clique, and how large a model that makes."""
 
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        cliques: Iterable[Clique],
+        sequence: Sequence[int] | None,
+        after: Mapping[int, int] | None = None,
+    ) -> None:
+        self._sizes, self._sequence, self._after = sizes, sequence, after or {}
+        # Whole numbers add up to the same in any order.
+        self._logs = [round(math.log(size) * _UNIT) for size in sizes]
+        self._near: list[set[int]] = [set() for _ in sizes]
+        self._weight = list(self._logs)
+        for clique in cliques:
+            self.add(clique)
 
-def _eliminate(
-    sizes: Sequence[int], near: list[set[int]], sequence: Sequence[int] | None, after: Mapping[int, int] | None
-) -> tuple[list[int], list[set[int]]]:
-    """Return the order of elimination and the neighbours of each attribute when it goes; takes `near` apart."""
-    after = after or {}
-    logs = [math.log(size) for size in sizes]
-    waiting = Counter(after.values())
-    heap: list[tuple[float, int]] = []
-    # How large an attribute's clique is; the heap also holds what it was before. Ties go to the last attribute.
-    weight = [math.fsum((logs[a], *(logs[b] for b in near[a]))) for a in range(len(sizes))]
-    if sequence is None:
-        heap = [(weight[a], -a) for a in range(len(sizes)) if not waiting[a]]
+    def add(self, clique: Clique) -> None:
+        """Let the attributes of a clique share one."""
+        self._join(self._near, self._weight, clique)
+
+    def cells_with(self, clique: Clique = ()) -> int:
+        """Return the cells of the tree that one more clique would give, without making the tree.
+
+        Guarantees:
+            Equals the cells of `build_tree`.  [test_cells_are_counted_without_the_tree]
+        """
+        sizes = self._sizes
+        done, parents = self.eliminate(clique)
+        place = {a: i for i, a in enumerate(done)}
+        # The clique of an attribute is not maximal if it is all that another one had when it went.
+        inner = set()
+        for above in parents:
+            if above:
+                first = min(above, key=place.__getitem__)
+                if len(above) == len(parents[first]) + 1:
+                    inner.add(first)
+        return sum(math.prod((sizes[a], *(sizes[b] for b in parents[a]))) for a in done if a not in inner)
+
+    def eliminate(self, clique: Clique = ()) -> tuple[list[int], list[set[int]]]:
+        """Return the order of elimination, with one more clique, and the neighbours of each attribute when it goes."""
+        near, weight, logs = [set(others) for others in self._near], list(self._weight), self._logs
+        self._join(near, weight, clique)
+        if self._sequence is not None:
+            for a in reversed(self._sequence):
+                for b in near[a]:
+                    near[b] |= near[a]
+                    near[b] -= {a, b}
+            return list(reversed(self._sequence)), near
+        waiting = Counter(self._after.values())
+        # The heap also holds what weights were before. Ties go to the last attribute.
+        heap = [(weight[a], -a) for a in range(len(near)) if not waiting[a]]
         heapify(heap)
-    gone = [False] * len(sizes)
-    done: list[int] = []
-    while len(done) < len(sizes):
-        if sequence is not None:
-            a = sequence[len(sequence) - 1 - len(done)]
-        else:
+        gone = [False] * len(near)
+        done: list[int] = []
+        while len(done) < len(near):
             size, a = heappop(heap)
             a = -a
             if gone[a] or size != weight[a]:
                 continue
-        gone[a] = True
-        done.append(a)
-        for b in near[a]:
-            near[b] |= near[a]
-            near[b] -= {a, b}
-        if sequence is None:
-            base = after.get(a)
-            if base is not None:
-                waiting[base] -= 1
-            for b in near[a] if base is None else near[a] | {base}:
-                weight[b] = math.fsum((logs[b], *(logs[c] for c in near[b])))
+            gone[a] = True
+            done.append(a)
+            around = near[a]
+            for b in around:
+                others = near[b]
+                others.discard(a)
+                new = around - others
+                new.discard(b)
+                others |= new
+                weight[b] += sum(logs[c] for c in new) - logs[a]
                 if not waiting[b]:
                     heappush(heap, (weight[b], -b))
-    return done, near
+            base = self._after.get(a)
+            if base is not None:
+                waiting[base] -= 1
+                if not waiting[base]:
+                    heappush(heap, (weight[base], -base))
+        return done, near
 
-
-def count_cells(
-    sizes: Sequence[int],
-    near: Sequence[set[int]],
-    clique: Clique,
-    sequence: Sequence[int] | None,
-    after: Mapping[int, int] | None = None,
-) -> int:
-    """Return the cells of the tree over a graph with one more clique, without making the tree.
-
-    Guarantees:
-        Equals the cells of `build_tree`.  [test_cells_are_counted_without_the_tree]
-    """
-    grown = [set(others) for others in near]
-    for a in clique:
-        grown[a].update(clique)
-        grown[a].discard(a)
-    done, parents = _eliminate(sizes, grown, sequence, after)
-    place = {a: i for i, a in enumerate(done)}
-    # The clique of an attribute is not maximal if it is all that another one had when it went.
-    inner = set()
-    for above in parents:
-        if above:
-            first = min(above, key=place.__getitem__)
-            if len(above) == len(parents[first]) + 1:
-                inner.add(first)
-    return sum(math.prod((sizes[a], *(sizes[b] for b in parents[a]))) for a in done if a not in inner)
+    def _join(self, near: list[set[int]], weight: list[int], clique: Clique) -> None:
+        for a in clique:
+            new = set(clique) - near[a]
+            new.discard(a)
+            near[a] |= new
+            weight[a] += sum(self._logs[b] for b in new)
 
 
 def build_tree(

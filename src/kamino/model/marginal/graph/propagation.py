@@ -6,11 +6,11 @@ configuration, so nothing over- or underflows; the downward pass multiplies by t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from kamino.model.marginal.graph.factor import FloatArray, divide, drop_axes, project, spread_shape
+from kamino.model.marginal.graph.factor import FloatArray, drop_axes, spread_shape
 from kamino.model.marginal.graph.junction import JunctionTree
 
 #: Sums that are smaller, relative to the shift, or larger than its inverse, are computed again with another shift.
@@ -83,45 +83,3 @@ class Propagator:
         self._shift[i] = message if total.min() > 0 else None
         np.copyto(total, 1.0, where=total == 0)
         return table, total, message
-
-
-def pair_marginals(tree: JunctionTree, beliefs: Sequence[FloatArray], first: int) -> dict[int, FloatArray]:
-    """Return P(first, b) for every other attribute b, as tables with `first` on the rows.
-
-    Walks the tree away from a clique that holds `first`, carrying `first` along as an extra axis.
-
-    Guarantees:
-        Equals summing the whole joint table.  [test_pair_marginals_match_brute_force]
-    """
-    sizes = tree.sizes
-    start = tree.home((first,))
-    assert start is not None
-    found: dict[int, FloatArray] = {}
-    only = np.eye(sizes[first]).reshape(sizes[first], *spread_shape(tree.cliques[start], (first,), sizes))
-    joint: FloatArray = beliefs[start][None] * only
-    pending: list[tuple[int, int, FloatArray]] = [(start, -1, joint)]
-    while pending:
-        here, origin, table = pending.pop()
-        clique = tree.cliques[here]
-        for i, b in enumerate(clique):
-            if b != first and b not in found:
-                found[b] = table.sum(axis=tuple(j + 1 for j in range(len(clique)) if j != i))
-        for there, separator in neighbours(tree, here):
-            if there == origin:
-                continue
-            axes = tuple(j + 1 for j in drop_axes(clique, separator))
-            carried = table.sum(axis=axes) if axes else table
-            shape = spread_shape(tree.cliques[there], separator, sizes)
-            base = project(beliefs[there], tree.cliques[there], separator).reshape(shape)
-            step = divide(beliefs[there], base)
-            pending.append((there, here, carried.reshape(sizes[first], *shape) * step[None]))
-    return found
-
-
-def neighbours(tree: JunctionTree, index: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the cliques next to `index`, with the separators between."""
-    if tree.parent[index] >= 0:
-        yield tree.parent[index], tree.separator(index)
-    for child, above in enumerate(tree.parent):
-        if above == index:
-            yield child, tree.separator(child)

@@ -11,7 +11,7 @@ from kamino.model.marginal.columns.resolution import Resolution
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.inference import Fit, Measurement, infer
 from kamino.model.marginal.graph.junction import Clique, build_tree
-from kamino.model.marginal.graph.propagation import pair_marginals
+from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
 from kamino.model.marginal.purse import Purse
@@ -170,12 +170,7 @@ def _infer(
 
 def pair_answers(fit: Fit, num_rows: float) -> dict[Clique, FloatArray]:
     """Return the model's expected counts of every pair of attributes."""
-    answers: dict[Clique, FloatArray] = {}
-    for a in range(len(fit.tree.sizes)):
-        for b, table in pair_marginals(fit.tree, fit.beliefs, a).items():
-            if a < b:
-                answers[a, b] = table * num_rows
-    return answers
+    return {pair: table * num_rows for pair, table in pair_marginals(fit.tree, fit.beliefs).items()}
 
 
 def find_determined(answers: Mapping[Clique, FloatArray], cliques: Sequence[Clique], num_rows: float) -> dict[int, int]:

@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from kamino.model.marginal.columns.resolution import Resolution
-from kamino.model.marginal.graph.junction import Clique, build_tree, count_cells, neighbours_of
+from kamino.model.marginal.graph.junction import Clique, Graph
 from kamino.model.protocol import FloatArray
 from kamino.privacy.schedule import divide_by_cells
 
@@ -119,13 +119,12 @@ def select(
         What is chosen is what looking at all candidates chooses.  [test_lazy_selection_is_greedy_selection]
     """
     picked = _Picked(sigma=sigma)
-    kept = list(cliques)
+    graph = Graph(sizes, cliques, sequence, after)
     for s in forced:
-        if build_tree(sizes, [*kept, s.attributes], sequence, after).cells <= limits.cells:
+        if graph.cells_with(s.attributes) <= limits.cells:
             picked.add(s)
-            kept.append(s.attributes)
-    near = neighbours_of(len(sizes), kept)
-    size = count_cells(sizes, near, (), sequence, after)
+            graph.add(s.attributes)
+    size = graph.cells_with()
     value = picked.gain()
     # Without noise nothing but the size limits the model, and the largest error is worth any size.
     power = GROWTH_POWER if sigma > 0 else 0.0
@@ -138,7 +137,7 @@ def select(
                 break
             if limits.forest and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
                 continue
-            cells = count_cells(sizes, near, s.attributes, sequence, after)
+            cells = graph.cells_with(s.attributes)
             rank = gain / (max(cells - size, 0) + GROWTH_FREE) ** power
             if cells <= limits.cells and rank > (best[0] if best else 0.0):
                 best = rank, cells, s
@@ -151,8 +150,7 @@ def select(
             # One resolution of a marginal is enough for a round.
             queue.drop_all(new.attributes)
             picked.add(new)
-            for a in new.attributes:
-                near[a] |= set(new.attributes) - {a}
+            graph.add(new.attributes)
             size, value = cells, grown
     return picked.scored
 
