@@ -7,7 +7,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 EXTRAS := postgres pandas polars neural signed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-useful experiments clean
+.PHONY: help install install-dev demo test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -73,6 +73,9 @@ bench: install-dev   ## run the benchmarks on built-in data
 
 bench-peers: install-dev ## compare with other synthesizers on DATA=FOLDER (hours; each in its own environment)
 	$(BIN)/python -m bench.peers.run $(if $(DATA),--data $(DATA))
+
+bench-speed: install-dev ## compare the cost with an earlier commit, also on DATA=FOLDER (an hour)
+	$(BIN)/python -m bench.speed $(if $(DATA),--data $(DATA)) --write docs/speed.md
 
 bench-useful: install-dev ## measure usefulness on FOLDERS="..." with the outside judge JUDGE=FILE (an hour)
 	$(BIN)/python -m bench.useful $(FOLDERS) $(if $(JUDGE),--judge $(JUDGE)) --parity --write docs/useful.md

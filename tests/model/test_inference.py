@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kamino.model.marginal.graph import curvature
 from kamino.model.marginal.graph.curvature import InverseCurvature
 from kamino.model.marginal.graph.descent import minimise
 from kamino.model.marginal.graph.factor import project
@@ -162,8 +163,10 @@ def test_descent_finds_the_minimum():
     assert found.iterations == 1
 
 
+@pytest.mark.parametrize("dense", [0, 10_000])
 @pytest.mark.parametrize("is_interaction", [False, True])
-def test_curvature_is_inverted(is_interaction):
+def test_curvature_is_inverted(is_interaction, dense, monkeypatch):
+    monkeypatch.setattr(curvature, "DENSE_NUMBERS", dense)
     rng = np.random.default_rng(6)
     group = np.array([0, 0, 1, 2, 2, 3], dtype=np.int64)
     measurements = [
@@ -183,6 +186,6 @@ def test_curvature_is_inverted(is_interaction):
     for one in inverse.shared:
         for two in inverse.shared:
             line, column = np.zeros((len(wanted), 5)), np.zeros((len(wanted), 5))
-            line[one.lines, one.columns], column[two.lines, two.columns] = one.block, two.block
+            line[one.lines, one.columns], column[two.lines, two.columns] = one.dense(), two.dense()
             wanted += line @ column.T
     np.testing.assert_allclose(np.stack([inverse(v) for v in np.eye(13)]), np.linalg.inv(wanted), atol=1e-12)

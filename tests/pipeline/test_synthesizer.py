@@ -15,12 +15,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from tests.pipeline.test_privacy_of_synth import RULES, SCHEMA, private_table
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import kamino
 from kamino import Constraints, Synthesizer, errors
 from kamino.errors import InputError, KaminoError, ModelError, PrivacyError
 from kamino.io import read_table, write_table
-from kamino.pipeline import Stage
+from kamino.pipeline import Stage, fitting
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Integer, Schema
 
@@ -276,3 +277,23 @@ def test_a_small_table_without_noise_is_quick() -> None:
     begin = time.process_time()
     Synthesizer(trust_domain=True, epsilon=float("inf"), seed=1).fit(pa.table({**numbers, **words})).sample(344)
     assert time.process_time() - begin < 5
+
+
+def test_a_fit_has_one_thread_for_linear_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    seen: list[set[int]] = []
+    original = fitting.fit_model
+
+    def watched(*arguments: Any, **named: Any) -> Any:
+        seen.append(threads())
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(fitting, "fit_model", watched)
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        Synthesizer(constraints="", epsilon=1.0, trust_domain=True, seed=1).fit(TYPED.select(["n32", "flag"]))
+        assert threads() == before
+    assert seen == [{1}]
+    assert before != {1}

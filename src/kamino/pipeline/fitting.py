@@ -36,6 +36,8 @@ def open_gate(settings: Settings) -> Gate:
 def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress = silent) -> Fitted:
     """Fit a model of a private table as planned, spending the gate's budget.
 
+    Linear algebra has one thread meanwhile: its matrices are small, and threads would wait for each other.
+
     Raises:
         SamplingError: no table satisfies the constraints with the domains that were found.
 
@@ -44,7 +46,15 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
         The ledger's total is within 0.1% below the budget, but for the neural backend, whose search may stop lower, and
         never above.  [test_budget_is_spent_and_not_overspent]
         Every release is one of the plan's.  [test_the_ledger_is_what_was_planned]
+        Threads are as they were afterwards.  [test_a_fit_has_one_thread_for_linear_algebra]
     """
+    from threadpoolctl import threadpool_limits  # only when a model is fitted
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _fit(private, plan, gate, progress)
+
+
+def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -> Fitted:
     if gate.budget != plan.settings.budget or gate.unit != plan.settings.privacy_unit:
         raise PrivacyError("the gate has another budget or unit than the plan; open it with the plan's settings.")
     private = keep_rows(private, gate)

@@ -12,7 +12,6 @@ with one column for each value of each attribute, and the inverse needs a matrix
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,15 +21,54 @@ from kamino.model.protocol import IntArray
 
 #: Beyond so many values of all attributes, or numbers for one measurement, what is shared is left out.
 MOST_VALUES, MOST_NUMBERS = 4_000, 2_000_000
+#: A block of lines of U with more numbers than this is multiplied by way of the marginal's table.
+DENSE_NUMBERS = 20_000
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class _Shared:
-    """A block of lines of U, and which columns it has."""
+    """The lines of U that belong to one measurement, and which columns they have."""
 
-    lines: slice
-    columns: IntArray
-    block: FloatArray
+    def __init__(self, m: Measurement, table: FloatArray, lines: slice, columns: IntArray, factor: float) -> None:
+        self.lines, self.columns = lines, columns
+        self._measurement, self._table = m, table
+        self._ends = np.cumsum(table.shape)[:-1]
+        axes = range(table.ndim)
+        self._others = [tuple(i for i in axes if i != axis) for axis in axes]
+        self._shapes = [tuple(-1 if i == axis else 1 for i in axes) for axis in axes]
+        held = [np.maximum(table.sum(axis=others), 1e-12) for others in self._others]
+        self._roots = [factor / np.sqrt(each) for each in held]
+        #: P(measured cell and value) / sqrt(P(value)), scaled: a line for each measured cell, a column for each value.
+        self.block: FloatArray | None = self.dense()
+        if self.block.size > DENSE_NUMBERS:
+            self.block = None
+
+    def dense(self) -> FloatArray:
+        """Return the lines as a matrix."""
+        m, table = self._measurement, self._table
+        own = np.arange(table.size) if m.group is None else m.group
+        parts = []
+        for root, shape in zip(self._roots, self._shapes, strict=True):
+            value = np.broadcast_to(np.arange(len(root)).reshape(shape), table.shape)
+            joint = sum_groups(own * len(root) + value.ravel(), table.ravel(), m.counts.size * len(root))
+            parts.append(np.stack([m.centred(c) for c in joint.reshape(m.counts.size, -1).T], axis=1) * root)
+        return np.concatenate(parts, axis=1)
+
+    def times(self, columns: FloatArray) -> FloatArray:
+        """Return the lines times a number for each of their columns."""
+        if self.block is not None:
+            return self.block @ columns
+        spread: FloatArray = np.zeros(())
+        for part, root, shape in zip(np.split(columns, self._ends), self._roots, self._shapes, strict=True):
+            spread = spread + (part * root).reshape(shape)
+        return self._measurement.answer((self._table * spread).ravel())
+
+    def transposed_times(self, lines: FloatArray) -> FloatArray:
+        """Return the transposed lines times a number for each of them."""
+        if self.block is not None:
+            return lines @ self.block
+        table = self._table * self._measurement.spread(lines).reshape(self._table.shape)
+        parts = [np.add.reduce(table, axis=others) for others in self._others]
+        return np.concatenate([part * root for part, root in zip(parts, self._roots, strict=True)])
 
 
 class InverseCurvature:
@@ -60,15 +98,14 @@ class InverseCurvature:
             width = sum(sizes[a] for a in m.attributes)
             if starts[-1] <= MOST_VALUES and m.counts.size * width <= MOST_NUMBERS:
                 columns = np.concatenate([np.arange(starts[a], starts[a + 1]) for a in m.attributes])
-                blocks = [_with_values(m, table, axis) for axis in range(table.ndim)]
-                block = self.factor * np.concatenate(blocks, axis=1)
-                self.shared.append(_Shared(lines=slice(place, place + m.counts.size), columns=columns, block=block))
+                lines = slice(place, place + m.counts.size)
+                self.shared.append(_Shared(m, table, lines, columns, self.factor))
             place += m.counts.size
         self.diagonal = np.concatenate(diagonal)
         inner = np.eye(starts[-1]) if self.shared else np.zeros((0, 0))
         for each in self.shared:
-            scaled = each.block / self.diagonal[each.lines, None]
-            inner[np.ix_(each.columns, each.columns)] += each.block.T @ scaled
+            block = each.dense()
+            inner[np.ix_(each.columns, each.columns)] += block.T @ (block / self.diagonal[each.lines, None])
         self._inner = np.linalg.inv(inner)
 
     def __call__(self, vector: FloatArray) -> FloatArray:
@@ -78,11 +115,11 @@ class InverseCurvature:
             return result
         seen = np.zeros(len(self._inner))
         for each in self.shared:
-            seen[each.columns] += result[each.lines] @ each.block
+            seen[each.columns] += each.transposed_times(result[each.lines])
         seen = self._inner @ seen
         taken = np.zeros(len(vector))
         for each in self.shared:
-            taken[each.lines] = each.block @ seen[each.columns]
+            taken[each.lines] = each.times(seen[each.columns])
         return result - taken / self.diagonal
 
 
@@ -96,14 +133,3 @@ def _own(m: Measurement, table: FloatArray, num_rows: float) -> FloatArray:
     likely = np.maximum(expected, np.clip(np.abs(seen), m.sigma.ravel() / num_rows, 1.0))
     own: FloatArray = likely - expected if len(m.attributes) == 1 else likely
     return own
-
-
-def _with_values(m: Measurement, table: FloatArray, axis: int) -> FloatArray:
-    """P(measured cell and value) / sqrt(P(value)), a line for each measured cell, for the values of one axis."""
-    size, cells = table.shape[axis], m.counts.size
-    value = np.broadcast_to(np.arange(size).reshape([-1 if i == axis else 1 for i in range(table.ndim)]), table.shape)
-    own = np.arange(table.size) if m.group is None else m.group
-    joint = sum_groups(own * size + value.ravel(), table.ravel(), cells * size).reshape(cells, size)
-    held = np.maximum(joint.sum(axis=0), 1e-12)
-    lines: FloatArray = np.stack([m.centred(column) for column in joint.T], axis=1) / np.sqrt(held)
-    return lines
