@@ -67,27 +67,29 @@ class Choices:
 
     def draw_codes(self, bins: IntArray, rng: np.random.Generator, *, independent: bool = False) -> IntArray:
         """Draw a code inside each bin; -1 stays -1."""
+        runs = self.draw_runs(bins, rng, independent=independent)
+        live = np.flatnonzero(runs >= 0)
+        inside = _points(runs[live], rng, independent) if np.any(self.width > 1) else np.zeros(len(live))
+        result = np.full(len(bins), -1, dtype=np.int64)
+        result[live] = self.codes_at(runs[live], inside, rng)
+        return result
 
-        def points(groups: IntArray) -> FloatArray:
-            return rng.random(len(groups)) if independent else spread_points(groups, rng)
-
+    def draw_runs(self, bins: IntArray, rng: np.random.Generator, *, independent: bool = False) -> IntArray:
+        """Draw a run of each bin by its share; -1 stays -1."""
         num_bins = self.log_weight.shape[1]
         by_bin = np.argsort(self.label, kind="stable")
         begin = np.searchsorted(self.label[by_bin], np.arange(num_bins + 1))
-        lengths = np.diff(begin)
         result = np.full(len(bins), -1, dtype=np.int64)
         live = np.flatnonzero(bins >= 0)
         mine = bins[live]
-        run = by_bin[np.minimum(begin[mine], len(by_bin) - 1)]
-        if np.any(lengths > 1):
+        place = np.minimum(begin[mine], len(by_bin) - 1)
+        if np.any(np.diff(begin) > 1):
             ends = np.cumsum(self.share[by_bin])
             base = np.concatenate([[0.0], ends])[begin[:-1]]
             mass = np.concatenate([[0.0], ends])[begin[1:]] - base
-            target = base[mine] + points(mine) * mass[mine]
+            target = base[mine] + _points(mine, rng, independent) * mass[mine]
             place = np.clip(np.searchsorted(ends, target, side="right"), begin[mine], begin[mine + 1] - 1)
-            run = by_bin[place]
-        inside = points(run) if np.any(self.width > 1) else np.zeros(len(run))
-        result[live] = self.codes_at(run, inside, rng)
+        result[live] = by_bin[place]
         return result
 
     def codes_at(self, run: IntArray, points: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -180,6 +182,11 @@ class Choices:
             null_bin=null,
             weights=None,
         )
+
+
+def _points(groups: IntArray, rng: np.random.Generator, independent: bool) -> FloatArray:
+    """Return a point of [0, 1) for each row: spread within each group, or each for itself."""
+    return rng.random(len(groups)) if independent else spread_points(groups, rng)
 
 
 def make_choices(

@@ -115,8 +115,8 @@ def _choose(task: Task, rows: IntArray, groups: IntArray, fixed: IntArray, *, bl
     known = fixed >= 0
     chosen[groups[known]] = fixed[known]
     draw = _Evenly(task) if blind else partial(_draw_groups, task)
-    width = max(1, len(task.choices.starts))
-    lines = max(1, _PIECE // width)
+    width = task.choices.log_weight.shape[1] if blind else len(task.choices.starts)
+    lines = max(1, _PIECE // max(1, width))
     order = stable_order(groups)
     for start in range(0, num_groups, lines):
         stop = min(start + lines, num_groups)
@@ -151,11 +151,13 @@ class _Evenly:
 
     def __call__(self, rows: IntArray, groups: IntArray, num_groups: int) -> IntArray:
         rng = self._task.rng
-        weight = _blind_weights(self._task.choices, rows, groups, num_groups)
+        choices = self._task.choices
+        weight = _blind_weights(choices, rows, groups, num_groups)
         sizes = np.bincount(groups, minlength=num_groups)
-        self._wanting += _expected_runs(self._task.choices, rows)
+        self._wanting += _expected_runs(choices, rows)
         lines = np.repeat(np.arange(num_groups), _DRAWN)
-        drawn = rng.permuted(draw_places(lines, weight, rng).reshape(num_groups, _DRAWN), axis=1).tolist()
+        runs = choices.draw_runs(draw_places(lines, weight, rng), rng)
+        drawn = rng.permuted(runs.reshape(num_groups, _DRAWN), axis=1).tolist()
         wanting, taken = self._wanting.tolist(), [-1] * num_groups
         for group in rng.permutation(num_groups).tolist():
             run = max(drawn[group], key=wanting.__getitem__)
@@ -175,12 +177,11 @@ def _expected_runs(choices: Choices, rows: IntArray) -> FloatArray:
 
 
 def _blind_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
-    """Return log weights of the runs where what a group's rows agree on counts once."""
+    """Return log weights of the bins where what a group's rows agree on counts once."""
     used, context = distinct_values(choices.context[rows])
     chance = normalised(choices.log_weight[used])
     counts = count_matrix(groups, context, num_groups, len(used))
     size = np.asarray(counts.sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore"):
         by_bin = np.asarray(counts @ np.log(chance)) - (size - 1) * np.log(np.asarray(counts @ chance) / size)
-    weight = np.where(np.isnan(by_bin), -np.inf, by_bin)[:, choices.label]
-    return np.asarray(weight + (choices.log_density() + np.log(choices.width))[None, :])
+    return np.where(np.isnan(by_bin), -np.inf, by_bin)
