@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.schema.strategies import NAMES, TEXT, schemas
 
 from kamino.errors import SchemaError
 from kamino.schema import Boolean, Categorical, Integer, Key, Real, Schema, Source
+from kamino.schema.files import yaml_text
 
 EXAMPLE = """\
 unit: customer_id
@@ -192,3 +194,17 @@ def test_json_schema_is_complete():
     assert all(described.get("description") for described in document["properties"].values())
     references = json.dumps(document).split('"#/$defs/')[1:]
     assert {reference.split('"')[0] for reference in references} <= set(document["$defs"])
+
+
+_PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=140)
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
+@settings(max_examples=300)
+@given(st.dictionaries(_PLAIN | TEXT, st.lists(_PLAIN | TEXT, max_size=40) | st.integers() | _PLAIN, max_size=4))
+def test_both_emitters_write_the_same(fields):
+    content = {"unit": "row", "attributes": fields}
+    fast = yaml_text.dump_yaml(content)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(yaml_text, "_FAST", None)
+        assert yaml_text.dump_yaml(content) == fast

@@ -99,7 +99,7 @@ class Fitted:
         """All constraints that a table drawn from the model is checked for."""
         return Constraints((*self.constraints, *self.held))
 
-    @property
+    @cached_property
     def codec(self) -> Codec:
         """Codes to values and back."""
         return Codec(self.schema, self.differences)
