@@ -33,3 +33,14 @@ def test_a_wrong_attribute_is_refused():
         ModelAttribute(name="x", size=0)
     with pytest.raises(ModelError, match="null code"):
         ModelAttribute(name="x", size=2, null_code=2)
+
+
+@pytest.mark.parametrize("bins", [3, 300])
+def test_code_maps_read_many_codes_as_few(bins):
+    rng = np.random.default_rng(3)
+    starts = np.sort(np.append(0, rng.choice(np.arange(1, 1000), 400, replace=False)))
+    found = CodeMap(size=1000, bins=bins, starts=starts, labels=rng.integers(0, bins, len(starts)))
+    codes = rng.integers(0, 1000, 10_000)
+    one_by_one = np.concatenate([found(codes[[i]]) for i in range(len(codes))])
+    np.testing.assert_array_equal(found(codes), one_by_one)
+    assert found(codes).dtype == np.int64

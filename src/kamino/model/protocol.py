@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias, assert_never, runtime_checkable
 
 import numpy as np
@@ -42,6 +43,10 @@ class ModelAttribute:
             raise ModelError(f"attribute {self.name!r}: null code {self.null_code} is outside 0..{self.size - 1}.")
 
 
+#: So many codes are read from a table of the whole domain, where that is not larger than this.
+_MANY_CODES, _MOST_TABLED = 2**12, 2**20
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CodeMap:
     """A public map from codes to bins, kept as runs so that a domain of a billion codes stays small.
@@ -63,10 +68,21 @@ class CodeMap:
             raise ModelError("a code map has a label outside its bins.")
 
     def __call__(self, codes: IntArray) -> IntArray:
-        """Return the bin of each code."""
+        """Return the bin of each code.
+
+        Guarantees:
+            Many codes are read from a table, which says the same.  [test_code_maps_read_many_codes_as_few]
+        """
         if len(self.starts) == self.size:
             return self.labels[codes]
+        if np.size(codes) >= _MANY_CODES and self.size <= _MOST_TABLED:
+            return self._table[codes].astype(np.int64)
         return self.labels[np.searchsorted(self.starts, codes, side="right") - 1]
+
+    @cached_property
+    def _table(self) -> NDArray[Any]:
+        """The bin of every code, in the smallest type."""
+        return np.repeat(self.labels, np.diff(self.starts, append=self.size)).astype(np.min_scalar_type(self.bins))
 
     @staticmethod
     def identity(size: int) -> CodeMap:

@@ -19,6 +19,8 @@ Linear: TypeAlias = Callable[[FloatArray], FloatArray]
 MEMORY = 20
 #: A step must gain this part of what the slope promises.
 ARMIJO = 1e-4
+#: The first step that is tried, in parts of the last one that gained enough; never more than a full one.
+LONGER = 4.0
 #: Smallest step that is tried, in parts of a full one: beyond it, rounding is all that is left.
 SMALLEST = 1e-9
 
@@ -52,18 +54,20 @@ def minimise(
     point = start
     value, gradient = objective(point)
     steps: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
-    scale = 1.0
+    scale = size = 1.0
     for iteration in range(iterations):
         if enough(point, gradient):
             return Minimum(point=point, gradient=gradient, iterations=iteration, done=True)
         direction = -_newton(gradient, steps, inverse_curvature, scale)
-        found = _search(objective, point, value, direction, float(gradient @ direction))
+        first = min(1.0, LONGER * size)
+        found = _search(objective, point, value, direction, float(gradient @ direction), first)
         if found is None and steps:
             steps.clear()  # what was learned far from here may mislead
+            size = 1.0
             continue
         if found is None:
             return Minimum(point=point, gradient=gradient, iterations=iteration, done=False)
-        new, lower, slope = found
+        new, lower, slope, size = found
         if value - lower <= resolution * abs(value):
             return Minimum(point=new, gradient=slope, iterations=iteration + 1, done=False)
         value = lower
@@ -93,15 +97,14 @@ def _newton(
 
 
 def _search(
-    objective: Objective, point: FloatArray, value: float, direction: FloatArray, slope: float
-) -> tuple[FloatArray, float, FloatArray] | None:
-    """Return the first point on the way that gains enough, with its value and gradient; None if none does."""
-    size = 1.0
+    objective: Objective, point: FloatArray, value: float, direction: FloatArray, slope: float, size: float
+) -> tuple[FloatArray, float, FloatArray, float] | None:
+    """Return the first point on the way that gains enough, with its value, gradient and step; None if none does."""
     while size >= SMALLEST and slope < 0:
         new = point + size * direction
         found, gradient = objective(new)
         if np.isfinite(found) and found <= value + ARMIJO * size * slope:
-            return new, found, gradient
+            return new, found, gradient, size
         # The minimum of the parabola through both values and the slope, within reason.
         bend = found - value - size * slope
         guess = -slope * size**2 / (2 * bend) if np.isfinite(found) and bend > 0 else 0.0
