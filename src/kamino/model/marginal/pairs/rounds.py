@@ -9,9 +9,10 @@ from itertools import combinations
 
 from kamino.model.marginal.columns.resolution import Resolution
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.inference import Fit, Measurement, infer
+from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer
 from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
+from kamino.model.marginal.graph.shrinkage import shrink_pair
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
 from kamino.model.marginal.purse import Purse
@@ -84,6 +85,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     cliques: list[Clique] = [(i,) for i in range(len(frame.sizes))]
     cliques += [*frame.allowed, *plan.joined, *(m.attributes for m in first if len(m.attributes) > 1)]
     fit = _infer(frame, cliques, measured, None, plan.effort)
+    before: dict[Key, FloatArray] = {}
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
         answers = pair_answers(fit, frame.num_rows)
@@ -99,10 +101,14 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
         parts = divide_by_cells([s.answer.size for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
+            if s.attributes in answers:
+                before.setdefault(measured[-1].key, answers[s.attributes])
             if s.attributes not in cliques:
                 cliques.append(s.attributes)
-        fit = _infer(frame, cliques, measured, fit, plan.effort, polish=last and purse.noise_multiplier > 0)
-    return _spend_rest(frame, measurer, purse, plan, cliques, measured, fit)
+        fit = _infer(frame, cliques, measured, fit, plan.effort)
+    if _spend_rest(frame, measurer, purse, plan, measured):
+        fit = _infer(frame, cliques, measured, fit, plan.effort)
+    return _polish(frame, cliques, measured, before, fit, plan.effort) if purse.noise_multiplier > 0 else fit
 
 
 def _choose(
@@ -129,22 +135,31 @@ def _forced(scored: Sequence[Scored], forced: Sequence[Clique]) -> list[Scored]:
     return [s for s in scored if s.attributes in forced and s.resolution is Resolution.BINS]
 
 
-def _spend_rest(
-    frame: Frame,
-    measurer: Measurer,
-    purse: Purse,
-    plan: RoundPlan,
-    cliques: Sequence[Clique],
-    measured: list[Measurement],
-    fit: Fit,
-) -> Fit:
-    """Use what no round found worth a pair on the 1-way marginals."""
+def _spend_rest(frame: Frame, measurer: Measurer, purse: Purse, plan: RoundPlan, measured: list[Measurement]) -> bool:
+    """Use what no round found worth a pair on the 1-way marginals; return whether there was something."""
     rest = purse.left - plan.reserved
     if rest < 1e-6:
-        return fit
+        return False
     for a, part in enumerate(divide_by_cells(frame.sizes)):
         measured.append(frame.measure(measurer, purse, (a,), rest * float(part)))
-    return _infer(frame, cliques, measured, fit, plan.effort, polish=True)
+    return True
+
+
+def _polish(
+    frame: Frame,
+    cliques: Sequence[Clique],
+    measured: Sequence[Measurement],
+    before: Mapping[Key, FloatArray],
+    fit: Fit,
+    effort: Effort,
+) -> Fit:
+    """Take noise out of the measured pairs, and infer once more and to the end."""
+    now = pair_answers(fit, frame.num_rows)
+    clean = [
+        shrink_pair(each, before[each.key], now[each.attributes]) if each.key in before else each
+        for each in combine(measured)
+    ]
+    return _infer(frame, cliques, clean, fit, effort, polish=True)
 
 
 def _infer(
