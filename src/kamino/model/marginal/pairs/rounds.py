@@ -97,6 +97,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
         share = purse.left - plan.reserved if last else marginals.share
         chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
         parts = divide_by_cells([s.answer.size for s in chosen])
+        measurer.expect([frame.candidate(s.attributes, s.resolution) for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
             if s.attributes not in cliques:
@@ -142,6 +143,7 @@ def _spend_rest(
     rest = purse.left - plan.reserved
     if rest < 1e-6:
         return fit
+    measurer.expect([frame.candidate((a,)) for a in range(len(frame.sizes))])
     for a, part in enumerate(divide_by_cells(frame.sizes)):
         measured.append(frame.measure(measurer, purse, (a,), rest * float(part)))
     return _infer(frame, cliques, measured, fit, plan.effort, polish=True)
