@@ -385,3 +385,15 @@ def test_a_model_does_not_tell_the_engine(tmp_path: Path) -> None:
         drawn.append(made.sample(50))
     assert (tmp_path / "memory.kamino").read_bytes() == (tmp_path / "streamed.kamino").read_bytes()
     assert drawn[0].equals(drawn[1])
+
+
+def test_some_columns_have_the_codes_of_all() -> None:
+    table = mixed_table()
+    codec = Codec(SCHEMA, {"end": Difference(base="start")})
+    whole = codec.encode(table)
+    for names in (("age",), ("end",), ("end", "city"), tuple(codec.plain)):
+        needed = codec.columns_for(names)
+        assert set(needed) <= {*names, "start"}
+        some = codec.encode_some(table.select(list(needed)), names)
+        assert tuple(some.columns) == names
+        assert all(np.array_equal(some[name], whole[name]) for name in names)

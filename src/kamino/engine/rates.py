@@ -37,10 +37,10 @@ from kamino.model.protocol import TupleModel
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateCodes, open_code_parts
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.privacy.unit import hash_values
 from kamino.schema import Codec, CodedTable
 from kamino.schema.coding.decoding import decode_columns
 from kamino.schema.coding.joint_codes import number_combinations, number_values
+from kamino.schema.coding.value_hashes import deal_out
 
 # The part of mu² that the rates of a run take, if there are soft constraints.
 RATES_SHARE = 0.05
@@ -202,11 +202,7 @@ def _by_groups(constraint: DenialConstraint, codec: Codec, private: PrivateCodes
 
 def _rows_of_turn(coded: CodedTable, codec: Codec, keys: tuple[str, ...], turn: int, passes: int) -> CodedTable:
     """The rows whose group is dealt with in this pass: equal values have equal hashes, and so one turn."""
-    values = decode_columns(codec, coded.columns, keys)
-    mixed = np.zeros(coded.num_rows, dtype=np.uint64)
-    for name in keys:
-        mixed += hash_values(values.column(name), name.encode()[:16].ljust(64, b"."))[:, 0]
-    own = mixed % np.uint64(passes) == turn
+    own = deal_out(decode_columns(codec, coded.columns, keys), passes) == turn
     return CodedTable(columns={name: codes[own] for name, codes in coded.columns.items()}, num_rows=int(own.sum()))
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
+from kamino.schema.coding.value_hashes import hash_values, mix
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +79,7 @@ def hash_rows(table: pa.Table, column: str, coins: bytes) -> RowHashes:
     rows = np.zeros(table.num_rows, dtype=np.uint64)
     for name in sorted(table.column_names):
         key = hashlib.blake2b(b"row " + name.encode(), key=coins).digest()
-        rows = _mix(rows ^ hash_values(table.column(name), key)[:, 0])
+        rows = mix(rows ^ hash_values(table.column(name), key)[:, 0])
     return RowHashes(units=units, rows=rows)
 
 
@@ -178,48 +179,3 @@ def _lowest(parts: list[tuple[NDArray[Any], ...]], max_rows: int) -> tuple[NDArr
     start = np.maximum.accumulate(np.where(first, np.arange(len(rows)), 0))
     low = np.arange(len(rows)) - start < max_rows
     return units[low], rows[low], places[low]
-
-
-def hash_values(column: pa.ChunkedArray, key: bytes) -> NDArray[np.uint64]:
-    """Two words of 64 bits for each value: the first tells all numbers apart, both together all values."""
-    import pyarrow as pa
-
-    null = np.frombuffer(hashlib.blake2b(b"null", key=key, digest_size=16).digest(), dtype=np.uint64)
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    numbers = _numbers(plain)
-    if numbers is None:
-        coded = plain.combine_chunks().dictionary_encode()
-        texts = (str(value) for value in coded.dictionary.to_pylist())
-        found = b"".join(hashlib.blake2b(text.encode(), key=key, digest_size=16).digest() for text in texts)
-        words = np.frombuffer(found + null.tobytes(), dtype=np.uint64).reshape(-1, 2)
-        return words[np.asarray(coded.indices.fill_null(len(coded.dictionary)), dtype=np.int64)]
-    first, second = np.frombuffer(key, dtype=np.uint64)[:2]
-    words = np.stack([_mix(numbers ^ first), _mix(numbers + second)], axis=1)
-    words[np.asarray(plain.is_null(), dtype=np.bool_)] = null
-    return words
-
-
-def _numbers(column: pa.ChunkedArray) -> NDArray[np.uint64] | None:
-    """The values of a column as whole numbers of 64 bits, one for each value; None where they are no such numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = column.type
-    if pa.types.is_floating(kind):
-        # Adding 0.0 makes one zero of both; NaN has many forms, of which one is kept.
-        floats = np.asarray(pc.fill_null(column.cast(pa.float64()), 0.0), dtype=np.float64) + 0.0
-        return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
-    if pa.types.is_temporal(kind):
-        column = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
-    elif pa.types.is_boolean(kind):
-        column = column.cast(pa.uint8())
-    elif not pa.types.is_integer(kind):
-        return None
-    return np.asarray(pc.fill_null(column, 0)).astype(np.uint64)
-
-
-def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits of each word, one to one (the finalizer of splitmix64)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

@@ -15,8 +15,7 @@ from kamino.io.streams.parquet_parts import ParquetParts
 if TYPE_CHECKING:
     from kamino.io.streams.duckdb_parts import DuckdbParts
 
-    Stream: TypeAlias = ParquetParts | CsvParts | DuckdbParts
-
+Stream: TypeAlias = "ParquetParts | CsvParts | DuckdbParts"
 # From so many bytes on disk on, a table is read in parts unless somebody says otherwise: some 2 to 4 GiB in memory.
 _LARGE = {"parquet": 128 << 20, "csv": 512 << 20, "duckdb": 512 << 20}
 
