@@ -69,6 +69,17 @@ def open_batches(path: Path, names: list[str], wanted: list[str]) -> Iterator[pa
         yield from reader
 
 
+def read_csv_parts(path: Path, *, types: pa.Schema) -> Iterator[pa.Table]:
+    """Read a CSV file part by part, with columns of these types: one that was written so."""
+    names = list(types.names)
+    for batch in open_batches(path, names, names):
+        columns = [
+            _typed(pa.chunked_array([column]), types.field(name).type, f"{path}: column {name!r}")
+            for name, column in zip(names, batch.columns, strict=True)
+        ]
+        yield normalise_table(pa.Table.from_arrays(columns, names=names), where=str(path))
+
+
 def _unclear_header(path: Path) -> InputError:
     return InputError(f"{path}:1: the header cannot be read in one way only. Quote each name that has a quote in it.")
 

@@ -389,21 +389,25 @@ class Synthesizer(Parameterised):
         from kamino.pipeline.output.drawn_table import Ways
         from kamino.pipeline.output.writing import write_drawn
 
-        rows, rng = self._drawing(num_rows, seed, draw_number)
+        rows, rng = self._drawing(num_rows, seed, draw_number, to_file=not given)
         with quietly(), shown(progress, Stage.SAMPLE, Stage.WRITE, Stage.CHECK) as told:
             ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep, spreadsheet_safe=spreadsheet_safe)
             return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways, sign=sign)
 
-    def _drawing(self, num_rows: int | None, seed: int | None, draw_number: int) -> tuple[int, np.random.Generator]:
+    def _drawing(
+        self, num_rows: int | None, seed: int | None, draw_number: int, *, to_file: bool = False
+    ) -> tuple[int, np.random.Generator]:
         """How many rows to draw, and the source of randomness: the operating system's, unless there is a seed."""
         import numpy as np
 
+        from kamino.pipeline.output.in_blocks import in_blocks
         from kamino.pipeline.plan.hopeless import refuse_beyond_memory
 
         for name, number in (("num_rows", num_rows), ("seed", seed), ("draw_number", draw_number)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
                 raise InputError(f"found {name} {number!r} of type {type(number).__name__}; expected a whole number")
-        refuse_beyond_memory(num_rows, len(self.fitted.schema))
+        if not (to_file and num_rows is not None and in_blocks(self.fitted, num_rows)):
+            refuse_beyond_memory(num_rows, len(self.fitted.schema))
         chosen = seed if seed is not None else self.settings.seed
         key = None if chosen is None else [chosen, draw_number]
         if chosen is None and self._draw_seed is not None:
