@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 COMMANDS = ("init", "check", "suggest", "plan", "synth", "sample", "report", "demo")
@@ -122,3 +124,30 @@ def test_help_fits_the_house(command: tuple[str, ...], tmp_path: Path) -> None:
     assert ran.returncode == 0
     assert "Usage:" in ran.stdout
     assert max(map(len, ran.stdout.splitlines())) <= 120
+
+
+def test_a_table_in_parts_is_checked_alike(tmp_path: Path) -> None:
+    table = pa.table({"zip": ["01", "01", "02", None], "city": ["A", "B", "C", "A"], "age": [30, 17, None, 200]})
+    (tmp_path / "parts").mkdir()
+    for start in (0, 3):
+        pq.write_table(table.slice(start, 3), tmp_path / "parts" / f"{start}.parquet")
+    (tmp_path / "rules.dc").write_text("zip -> city\nsoft: check (age >= 18)\nkey (zip)\n")
+    (tmp_path / "schema.yaml").write_text(
+        "attributes:\n  zip: {type: categorical}\n  city: {type: categorical}\n"
+        "  age: {type: integer, min: 0, max: 120}\n"
+    )
+    told = []
+    for engine in ("memory", "streamed"):
+        ran = kamino(
+            "check", "parts", "-c", "rules.dc", "-s", "schema.yaml", "--json", "--engine", engine, cwd=tmp_path
+        )
+        assert ran.returncode == 1, ran.stderr
+        document = json.loads(ran.stdout)
+        for each in document["constraints"]:
+            del each["seconds"]
+        told.append(document)
+    assert told[0] == told[1]
+    assert [each["violations"] for each in told[0]["constraints"]] == [1, 1, 1]
+    ran = kamino("check", "parts", "-c", "rules.dc", "--show", "2", "--engine", "streamed", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "leave out --show" in ran.stderr

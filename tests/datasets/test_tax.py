@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.constraints import Constraints, count_violations
+from kamino.datasets import TAX_CONSTRAINTS, tax, tax_blocks
 from kamino.errors import InputError
 
 FDS = [
@@ -111,3 +112,11 @@ def test_negative_arguments(num_rows: int, seed: int) -> None:
 
 def test_examples_run() -> None:
     assert doctest.testmod(sys.modules["kamino.datasets.tax"]).failed == 0
+
+
+def test_blocks_satisfy_the_constraints_together() -> None:
+    blocks = list(tax_blocks(5_000, seed=4, block_rows=1_200))
+    assert [block.num_rows for block in blocks] == [1_200] * 4 + [200]
+    table = pa.concat_tables(blocks)
+    assert all(count_violations(table, rule) == 0 for rule in Constraints.parse(TAX_CONSTRAINTS))
+    assert table.column("zip").slice(0, 1_200) != table.column("zip").slice(1_200, 1_200)

@@ -22,7 +22,7 @@ from kamino.privacy.private import PrivateCodes, PrivateTable
 from kamino.schema import Codec, Integer, Schema
 
 ROOT = Path(__file__).parents[2]
-OPENERS = {"open_table", "open_codes", "_sealed"}
+OPENERS = {"open_table", "open_rows", "open_parts", "open_codes", "open_code_parts", "_sealed"}
 OPENED_IN = ("src/kamino/engine/", "src/kamino/privacy/")
 SCHEMA = Schema(attributes={"age": Integer(min=0, max=99)})
 TABLE = pa.table({"age": [71, 72]})

@@ -33,6 +33,9 @@ class MemoryMeasurer:
         self.record.append(exact + noise)
         return self.record[-1]
 
+    def expect(self, candidates: Sequence[Candidate]) -> None:
+        pass
+
     def marginal(self, attributes, binning, *, noise_multiplier):
         return np.round(self._release(self._count(attributes, binning), noise_multiplier, 1.0))
 

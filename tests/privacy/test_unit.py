@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +12,28 @@ from hypothesis import strategies as st
 
 from kamino.errors import PrivacyError
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit, SeededNoise, Sensitivity
-from kamino.privacy.unit import choose_rows
+from kamino.privacy import unit as unit_module
+from kamino.privacy.unit import choose_rows, hash_rows
 
 ONE = Budget(epsilon=1.0, delta=1e-6)
 owners = st.lists(st.one_of(st.integers(0, 5), st.none(), st.just(math.nan)), max_size=60)
 COINS = bytes(range(32))
 
 
+def table_of(values):
+    """A row for each owner, told apart by its number."""
+    return pa.table({"who": pa.array(values, pa.float64(), from_pandas=False), "x": np.arange(len(values))})
+
+
+def chosen(table, max_rows, coins=COINS, cuts=()):
+    ends = [0, *sorted(cuts), table.num_rows]
+    parts = [table.slice(start, end - start) for start, end in pairwise(ends)]
+    return choose_rows((hash_rows(part, "who", coins) for part in parts), max_rows)
+
+
 @given(owners, st.integers(1, 5))
 def test_no_unit_keeps_more_than_its_rows(values, max_rows):
-    kept = choose_rows(values, max_rows, COINS)
+    kept = chosen(table_of(values), max_rows)
     had = Counter(repr(value) for value in values)
     has = Counter(repr(values[place]) for place in kept)
     assert has == {name: min(count, max_rows) for name, count in had.items()}
@@ -29,17 +42,46 @@ def test_no_unit_keeps_more_than_its_rows(values, max_rows):
 
 @given(owners, owners, st.integers(1, 4), st.randoms())
 def test_choice_ignores_other_units(own, others, max_rows, random):
-    others = [f"other {value}" for value in others]
+    others = [100.0 + (value or 0) if value == value else 200.0 for value in others]
     mixed = [(value, place) for place, value in enumerate(own)]
     for value in others:
         mixed.insert(random.randint(0, len(mixed)), (value, -1))
-    alone = choose_rows(own, max_rows, COINS).tolist()
-    together = choose_rows([value for value, _ in mixed], max_rows, COINS)
-    assert [mixed[place][1] for place in together if mixed[place][1] >= 0] == alone
+    alone = chosen(table_of(own), max_rows).tolist()
+    values, places = [value for value, _ in mixed], [place for _, place in mixed]
+    together = chosen(table_of(values).set_column(1, "x", pa.array(places, pa.int64())), max_rows)
+    assert [places[place] for place in together if places[place] >= 0] == alone
+
+
+@given(owners, st.integers(1, 4), st.randoms())
+def test_choice_does_not_depend_on_row_order(values, max_rows, random):
+    table = table_of(values)
+    places = list(range(len(values)))
+    random.shuffle(places)
+    moved = chosen(table.take(pa.array(places, pa.int64())), max_rows)
+    assert sorted(places[place] for place in moved) == chosen(table, max_rows).tolist()
+
+
+@given(owners, st.integers(1, 4), st.lists(st.integers(0, 60), max_size=4))
+def test_choice_does_not_depend_on_parts(values, max_rows, cuts):
+    cuts = [min(cut, len(values)) for cut in cuts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unit_module, "_WAITING", 5)
+        assert chosen(table_of(values), max_rows, cuts=cuts).tolist() == chosen(table_of(values), max_rows).tolist()
+
+
+@pytest.mark.parametrize(
+    "who", [["a", "b", "a", None, "", None], [1, 2, 1, None, 0, None], [True, False, True, None, False, None]]
+)
+def test_units_of_every_type_are_told_apart(who):
+    table = pa.table({"who": who, "x": range(6)})
+    had = Counter(who)
+    kept = Counter(who[place] for place in chosen(table, 1))
+    assert kept == dict.fromkeys(had, 1)
 
 
 def test_choice_is_random_over_coins():
-    first = Counter(int(choose_rows(["a"] * 4, 1, number.to_bytes(32))[0]) for number in range(1, 2001))
+    table = pa.table({"who": ["a"] * 4, "x": [1, 2, 3, 4]})
+    first = Counter(int(chosen(table, 1, number.to_bytes(32))[0]) for number in range(1, 2001))
     # Each of the four has mean 500 and deviation 19.4: six deviations, false alarm below 1e-8.
     assert all(abs(first[place] - 500) < 117 for place in range(4))
 

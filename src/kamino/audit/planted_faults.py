@@ -130,8 +130,9 @@ def _true_maximum() -> AbstractContextManager[None]:
 
     def release(gate: Gate, columns: Any, *given: Any, **options: Any) -> Any:
         found = clean(gate, columns, *given, **options)
+        (values,) = columns() if callable(columns) else (columns,)
         return {
-            name: replace(each, upper=max(each.lower, float(np.max(columns[name])))) if len(columns[name]) else each
+            name: replace(each, upper=max(each.lower, float(np.max(values[name])))) if len(values[name]) else each
             for name, each in found.items()
         }
 
@@ -187,7 +188,7 @@ def _unscaled_unit() -> AbstractContextManager[None]:
 
 
 def _all_rows_of_a_unit() -> AbstractContextManager[None]:
-    return _patched(gate_module, "choose_rows", lambda values, most, coins: np.arange(len(values)))
+    return _patched(gate_module, "choose_rows", lambda parts, most: np.arange(sum(len(part.rows) for part in parts)))
 
 
 def _replace_as_add() -> AbstractContextManager[None]:

@@ -12,13 +12,14 @@ from kamino.cli.console import error_console
 from kamino.constraints import Constraints
 from kamino.errors import InputError
 from kamino.io.text import read_text
-from kamino.pipeline import Backend, Preset, SequenceMode, WeightMode
+from kamino.pipeline import Backend, Engine, Preset, SequenceMode, WeightMode
 from kamino.pipeline.ledgering import LedgerUse
 from kamino.privacy import Neighbours
 from kamino.sampling import Sampling
 
 DataArgument = Annotated[
-    str, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")
+    str,
+    typer.Argument(help="A .csv or .parquet file, a folder of .parquet, or a database: duckdb:///f.db, postgresql://…"),
 ]
 QueryOption = Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")]
 ConstraintsOption = Annotated[
@@ -135,6 +136,14 @@ NeighboursOption = Annotated[
 JobsOption = Annotated[
     int | None,
     typer.Option("--jobs", min=1, help="Parts of a neural model trained at a time (1).", rich_help_panel=_METHOD),
+]
+EngineOption = Annotated[
+    Engine | None,
+    typer.Option(
+        "--engine",
+        help="Where counts are computed: memory, or streamed for tables larger than that; by default by size.",
+        rich_help_panel=_METHOD,
+    ),
 ]
 ClusterOption = Annotated[
     str | None,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kamino.datasets.tax import TAX_CONSTRAINTS, tax
+from kamino.datasets.tax import TAX_CONSTRAINTS, tax, tax_blocks
 
-__all__ = ["TAX_CONSTRAINTS", "tax"]
+__all__ = ["TAX_CONSTRAINTS", "tax", "tax_blocks"]

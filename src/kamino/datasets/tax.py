@@ -6,6 +6,8 @@ from a wide attribute, one from a narrower one, two from a pair, and one order w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -48,7 +50,25 @@ def tax(num_rows: int, *, seed: int = 0) -> pa.Table:
     if num_rows < 0 or seed < 0:
         raise InputError("num_rows and seed must not be negative. Give whole numbers from 0 on.")
     rng = np.random.default_rng(seed)
-    places = make_places(num_rows, rng)
+    return _rows(make_places(num_rows, rng), num_rows, rng)
+
+
+def tax_blocks(num_rows: int, *, seed: int = 0, block_rows: int = 1_000_000) -> Iterator[pa.Table]:
+    """Make a table like `tax` that is too long to be held: its places first, then so many rows at a time.
+
+    Guarantees:
+        All blocks together satisfy the constraints.  [test_blocks_satisfy_the_constraints_together]
+    """
+    if num_rows < 0 or seed < 0 or block_rows < 1:
+        raise InputError("num_rows and seed must not be negative, and block_rows at least 1.")
+    places = make_places(num_rows, np.random.default_rng(seed))
+    for number, start in enumerate(range(0, num_rows, block_rows)):
+        rng = np.random.default_rng([seed, number])
+        yield _rows(places, min(block_rows, num_rows - start), rng)
+
+
+def _rows(places: Places, num_rows: int, rng: np.random.Generator) -> pa.Table:
+    """So many rows of people who live in these places."""
     zips = rng.choice(len(places.zip_weight), size=num_rows, p=places.zip_weight)
     state = places.zip_state[zips]
     area_code = _area_codes(zips, state, places, rng)

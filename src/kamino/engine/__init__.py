@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from kamino.engine.memory import MemoryMeasurer
     from kamino.engine.neural_rows import NeuralRows
     from kamino.engine.sealed_tables import encode, keep_rows, trusted_attribute, trusted_schema, with_types
+    from kamino.engine.streamed import StreamedMeasurer
     from kamino.engine.typing import discover_types
 
 __all__ = [
     "DiscoveryShare",
     "MemoryMeasurer",
     "NeuralRows",
+    "StreamedMeasurer",
     "discover_domains",
     "discover_types",
     "encode",
@@ -34,6 +36,7 @@ _HOMES = {
     "DiscoveryShare": "discovery",
     "MemoryMeasurer": "memory",
     "NeuralRows": "neural_rows",
+    "StreamedMeasurer": "streamed",
     "share_close": "closeness",
     "discover_domains": "discovery",
     "discover_types": "typing",

@@ -46,7 +46,7 @@ def count_blocks(
                 f"a table over {len(places)} attributes has {cells} cells; at most 2^63 - 1 can be numbered. "
                 "Ask for fewer attributes, or for bins."
             )
-        kind = _smallest(cells)
+        kind = smallest(cells)
         number = codes[places[0]].astype(kind, copy=False)
         for place in places[1:]:
             number = np.multiply(number, kind(sizes[place]), dtype=kind)
@@ -74,19 +74,23 @@ def count_candidates(
     sizes = [view.bins for _, view in views]
     largest = max((math.prod(sizes[p] for p in places) for places in marginals), default=0)
     step = max(BLOCK_ROWS, min(largest, num_rows))
-    total: list[NDArray[np.int64]] | None = None
+    total: list[NDArray[np.int64]] = []
     for start in range(0, max(num_rows, 1), step):
         block = {name: column[start : start + step] for name, column in columns.items()}
-        codes = [read(view, name, block).astype(_smallest(view.bins)) for name, view in views]
-        counts = count_blocks(codes, sizes, marginals)
-        if total is None:
-            total = counts
-        else:
-            for table, new in zip(total, counts, strict=True):
-                table += new
-    return total or []
+        codes = [read(view, name, block).astype(smallest(view.bins)) for name, view in views]
+        add_up(total, count_blocks(codes, sizes, marginals))
+    return total
 
 
-def _smallest(cells: int) -> Any:
+def add_up(total: list[NDArray[np.int64]], counts: Sequence[NDArray[np.int64]]) -> None:
+    """Add the counts of one more part to `total`, which is empty before the first."""
+    if not total:
+        total.extend(counts)
+        return
+    for table, new in zip(total, counts, strict=True):
+        table += new
+
+
+def smallest(cells: int) -> Any:
     """The smallest type that holds the number of cells, and that `bincount` takes."""
     return np.uint8 if cells < 2**8 else np.uint16 if cells < 2**16 else np.uint32 if cells < 2**32 else np.int64

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kamino.privacy import Gate
-from kamino.privacy.private import PrivateCodes, open_codes
+from kamino.privacy.private import PrivateCodes, open_code_parts
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.schema import Codec
 from kamino.schema.coding.differences import Difference
@@ -50,11 +50,11 @@ def share_close(
 
 def count_close(codes: PrivateCodes, codec: Codec, pairs: Sequence[Pair]) -> np.ndarray:
     """Count, for each pair, the rows in which both are known and those in which they are close. Private."""
-    coded = open_codes(codes)
-    found = []
-    for name, base in pairs:
-        distance = codec.distance(name, Difference(base=base))
-        within = max(1, int(codec.plain[name].num_values * WITHIN))
-        own, other = coded[name], coded[base]
-        found.append((distance.is_known(own, other).sum(), distance.is_near(own, other, within).sum()))
-    return np.array(found, dtype=np.int64)
+    found = np.zeros((len(pairs), 2), dtype=np.int64)
+    for coded in open_code_parts(codes, tuple(dict.fromkeys(name for pair in pairs for name in pair))):
+        for place, (name, base) in enumerate(pairs):
+            distance = codec.distance(name, Difference(base=base))
+            within = max(1, int(codec.plain[name].num_values * WITHIN))
+            own, other = coded[name], coded[base]
+            found[place] += distance.is_known(own, other).sum(), distance.is_near(own, other, within).sum()
+    return found

@@ -6,18 +6,21 @@ another. Decimals that nobody declared are counted before, and what the domains 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kamino.engine.lost_cells import Lost, release_lost
 from kamino.engine.ticks import cells_of, read_numbers, values_at
 from kamino.engine.typing import release_ways
 from kamino.privacy import Gate, multiplier_for
-from kamino.privacy.mechanisms.bounds import NoisyBounds
-from kamino.privacy.mechanisms.categories import NoisyCategories
-from kamino.privacy.private import PrivateTable, open_table
+from kamino.privacy.mechanisms.bounds import NoisyBounds, Values
+from kamino.privacy.mechanisms.categories import Category, NoisyCategories, count_categories
+from kamino.privacy.private import PrivateTable, open_parts
 from kamino.schema import Boolean, Categorical, Datetime, Real, Schema
 from kamino.schema.files.names import usual_range
 
@@ -85,7 +88,8 @@ def set_delta_aside(gate: Gate, share: DiscoveryShare) -> DiscoveryShare:
 
 def release_about_rows(private: PrivateTable, gate: Gate, *, mu_squared: float) -> int:
     """Release how many rows there are, about: what finding domains may spend follows from it."""
-    return gate.release_row_count(open_table(private).num_rows, noise_multiplier=multiplier_for(mu_squared))
+    num_rows = sum(part.num_rows for part in open_parts(private, private.names[:1]))
+    return gate.release_row_count(num_rows, noise_multiplier=multiplier_for(mu_squared))
 
 
 def plan_releases(schema: Schema, share: DiscoveryShare) -> Releases:
@@ -130,7 +134,6 @@ def discover_domains(private: PrivateTable, schema: Schema, gate: Gate, share: D
         What is released is what `plan_releases` says.  [test_the_ledger_is_what_was_planned]
         A range holds 99% of the rows at 500 rows and epsilon 1.  [test_ranges_hold_the_rows_of_small_tables]
     """
-    table = open_table(private)
     about_rows = float(share.about_rows or 0)
     planned = plan_releases(schema, share)
     spend = planned.mu_squared
@@ -139,7 +142,7 @@ def discover_domains(private: PrivateTable, schema: Schema, gate: Gate, share: D
     by_default: tuple[str, ...] = ()
     if planned.ranges:
         bounds = gate.release_bounds(
-            {name: read_numbers(table.column(name), name, schema[name]).values for name in planned.ranges},
+            _numbers(private, schema, planned.ranges),
             {name: cells_of(schema[name]) for name in planned.ranges},
             noise_multiplier=multiplier_for(spend["ranges"]),
             about_rows=about_rows,
@@ -147,13 +150,13 @@ def discover_domains(private: PrivateTable, schema: Schema, gate: Gate, share: D
         schema, by_default = _with_ranges(schema, bounds)
     if planned.categories:
         sets = gate.release_categories(
-            {name: _texts(table.column(name)) for name in planned.categories},
+            _count_texts(private, planned.categories),
             noise_multiplier=multiplier_for(spend["categories"]),
             delta=share.delta,
             set_aside=share.set_aside,
         )
         schema = _with_categories(schema, sets)
-    lost = release_lost(table, schema, planned.lost, gate, mu_squared=spend["lost"], about_rows=about_rows)
+    lost = release_lost(private, schema, planned.lost, gate, mu_squared=spend["lost"], about_rows=about_rows)
     return FoundDomains(schema=schema, types_found=share.types_found, by_default=by_default, lost=lost)
 
 
@@ -198,6 +201,28 @@ def _other_names() -> Iterable[str]:
     while True:
         number += 1
         yield f"{OTHER}{number}"
+
+
+def _numbers(private: PrivateTable, schema: Schema, names: tuple[str, ...]) -> Values:
+    """The numbers of some columns; those of a table in parts are read anew each time."""
+
+    def read() -> Iterator[dict[str, NDArray[Any]]]:
+        for part in open_parts(private, names):
+            yield {name: read_numbers(part.column(name), name, schema[name]).values for name in names}
+
+    if private.is_streamed:
+        return read
+    (only,) = read()
+    return only
+
+
+def _count_texts(private: PrivateTable, names: tuple[str, ...]) -> dict[str, Counter[Category]]:
+    """How often each category occurs; as many numbers are held as there are different values."""
+    counts: dict[str, Counter[Category]] = {name: Counter() for name in names}
+    for part in open_parts(private, names):
+        for name in names:
+            counts[name].update(count_categories(_texts(part.column(name))))
+    return counts
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kamino.engine.ticks import ends_of, read_numbers
 from kamino.privacy import Gate, Sensitivity, multiplier_for
 from kamino.privacy.discrete_gaussian import scale_for
+from kamino.privacy.private import PrivateTable, open_parts
 from kamino.schema import Attribute, Boolean, Categorical, Key, Schema, attribute_codec
 from kamino.schema.dtypes import is_text
 
@@ -46,7 +47,7 @@ def num_lost_cells(num_columns: int) -> int:
 
 
 def release_lost(
-    table: pa.Table, schema: Schema, names: Sequence[str], gate: Gate, *, mu_squared: float, about_rows: float
+    private: PrivateTable, schema: Schema, names: Sequence[str], gate: Gate, *, mu_squared: float, about_rows: float
 ) -> dict[str, Lost]:
     """Count the lost cells of some columns, in one release: a cell counts once at most, so a row once for each column.
 
@@ -56,10 +57,14 @@ def release_lost(
         The shares are those of the table, but for noise.  [test_lost_cells_are_told]
     """
     multiplier, row = multiplier_for(mu_squared), Sensitivity.of_histogram(len(names))
-    kinds = [(name, kind) for name in names for kind in _kinds(schema[name], table.column(name).type)]
-    counts = {name: count_lost(table.column(name), name, schema[name]) for name in names}
+    types = private.without_rows().schema
+    kinds = [(name, kind) for name in names for kind in _kinds(schema[name], types.field(name).type)]
+    counts = np.zeros(len(kinds), dtype=np.int64)
+    for part in open_parts(private, names):
+        lost = {name: count_lost(part.column(name), name, schema[name]) for name in names}
+        counts += np.array([lost[name][kind] for name, kind in kinds], dtype=np.int64)
     noisy = gate.release_counts(
-        np.array([counts[name][kind] for name, kind in kinds], dtype=np.int64),
+        counts,
         what=LOST,
         attributes=tuple(names),
         noise_multiplier=multiplier,

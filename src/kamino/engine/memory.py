@@ -32,6 +32,9 @@ class MemoryMeasurer:
     def __repr__(self) -> str:
         return f"MemoryMeasurer({', '.join(self._sizes)})"
 
+    def expect(self, candidates: Sequence[Candidate]) -> None:
+        """Nothing is to be prepared: the codes are there."""
+
     def marginal(
         self, attributes: tuple[str, ...], binning: Mapping[str, View] | None, *, noise_multiplier: float
     ) -> NDArray[np.int64]:

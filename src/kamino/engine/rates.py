@@ -21,11 +21,13 @@ groups, and the rate then has sensitivity 2 / m. If a group is larger than T aft
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kamino.constraints import DenialConstraint, count_violations, print_constraint, violations_per_row
 from kamino.constraints.counting.conjunction import equal_attributes
@@ -33,11 +35,12 @@ from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.tree import Kind
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Gate
-from kamino.privacy.private import PrivateCodes, open_codes
+from kamino.privacy.private import PrivateCodes, open_code_parts
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.schema import Codec, CodedTable
 from kamino.schema.coding.decoding import decode_columns
 from kamino.schema.coding.joint_codes import number_combinations, number_values
+from kamino.schema.coding.value_hashes import deal_out
 
 # The part of mu² that the rates of a run take, if there are soft constraints.
 RATES_SHARE = 0.05
@@ -46,6 +49,8 @@ _MARGIN = 1.1
 _MORE_ROWS = 50
 # Wider domains are not looked through for their most frequent value.
 _WIDE = 1 << 20
+#: Rows of a table in parts that are counted at a time.
+ROWS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +113,12 @@ def release_rates(
     soft = tuple(dict.fromkeys(c for c in constraints if c.strength.kind is Kind.SOFT))
     if not soft:
         return RateEstimates()
-    coded = open_codes(private)
     num_rows = max(2, round(model.num_rows))
     tops = [_largest_group(c, codec, model, num_rows) for c in soft]
     moves = [2.0 if _group_keys(c) else 1.0 for c in soft]
     sensitivity = Sensitivity(add_remove=math.sqrt(len(soft)), replace=math.sqrt(sum(move**2 for move in moves)))
     released = gate.release_vector(
-        np.array([_statistic(c, codec, coded, top) for c, top in zip(soft, tops, strict=True)]),
+        np.array([_statistic(c, codec, private, top) for c, top in zip(soft, tops, strict=True)]),
         what=f"violation rates of {len(soft)} soft constraints",
         attributes=tuple(dict.fromkeys(name for c in soft for name in c.attributes)),
         noise_multiplier=noise_multiplier,
@@ -149,20 +153,63 @@ def _largest_group(constraint: DenialConstraint, codec: Codec, model: TupleModel
     return max(2, min(num_rows, math.ceil(_MARGIN * min(shares) * num_rows) + _MORE_ROWS))
 
 
-def _statistic(constraint: DenialConstraint, codec: Codec, coded: CodedTable, top: int) -> float:
+def _statistic(constraint: DenialConstraint, codec: Codec, private: PrivateCodes, top: int) -> float:
     """Return f / (T - 1), or the number of violating rows of a constraint on single rows.
 
-    Groups are made of the ranks by which violations are counted: rows that violate together are in one group.
+    Groups are made of the ranks by which violations are counted: rows that violate together are in one group. A table
+    in parts is gone through once for some of the groups, as many rows at a time as fit; a constraint on pairs that asks
+    for no equal values has one group, and the columns that it names are held as a whole.
 
     Guarantees:
         No row moves it by more than 1, whatever the domains.  [test_a_new_value_moves_no_rate_beyond_64_bits]
+        It is the same however the table is cut, to the last bit.  [test_rates_do_not_depend_on_parts]
     """
-    table = RankedTable(decode_columns(codec, coded.columns, constraint.attributes))
     if constraint.is_unary:
-        return float(count_violations(table, constraint))
+        parts = open_code_parts(private, constraint.attributes)
+        return float(sum(count_violations(_values(constraint, codec, part), constraint) for part in parts))
+    terms = [_terms(constraint, codec, coded, top) for coded in _by_groups(constraint, codec, private)]
+    # The exact sum, rounded once: the order of the groups does not matter. C(T, 2) / (T - 1) = T / 2.
+    return math.fsum(chain.from_iterable(part.tolist() for part in terms)) * top / 2
+
+
+def _values(constraint: DenialConstraint, codec: Codec, coded: CodedTable) -> RankedTable:
+    return RankedTable(decode_columns(codec, coded.columns, constraint.attributes))
+
+
+def _terms(constraint: DenialConstraint, codec: Codec, coded: CodedTable, top: int) -> NDArray[np.float64]:
+    """The |V_g| / C(max(n_g, T), 2) of the groups in which rows violate the constraint."""
+    table = _values(constraint, codec, coded)
     ranks = [table.ranks(name)[0] for name in _group_keys(constraint)]
     groups, _ = number_values(number_combinations(ranks)[0] if ranks else np.zeros(coded.num_rows, dtype=np.int64))
     sizes = np.maximum(np.bincount(groups), top).astype(np.float64)
     violations = np.bincount(groups, weights=violations_per_row(table, constraint)) / 2
-    # C(T, 2) / (T - 1) = T / 2
-    return float(np.sum(violations / (sizes * (sizes - 1) / 2)) * top / 2)
+    found: NDArray[np.float64] = violations / (sizes * (sizes - 1) / 2)
+    return found[found > 0]
+
+
+def _by_groups(constraint: DenialConstraint, codec: Codec, private: PrivateCodes) -> Iterator[CodedTable]:
+    """The codes that a constraint names, all rows of a group together: one pass for so many rows as fit."""
+    names, keys = constraint.attributes, _group_keys(constraint)
+    if not private.is_streamed or not keys:
+        yield joined_parts(open_code_parts(private, names), names)
+        return
+    num_rows = sum(part.num_rows for part in open_code_parts(private, keys[:1]))
+    passes = -(-num_rows // ROWS_AT_ONCE) or 1
+    for turn in range(passes):
+        parts = open_code_parts(private, names)
+        yield joined_parts((_rows_of_turn(part, codec, keys, turn, passes) for part in parts), names)
+
+
+def _rows_of_turn(coded: CodedTable, codec: Codec, keys: tuple[str, ...], turn: int, passes: int) -> CodedTable:
+    """The rows whose group is dealt with in this pass: equal values have equal hashes, and so one turn."""
+    own = deal_out(decode_columns(codec, coded.columns, keys), passes) == turn
+    return CodedTable(columns={name: codes[own] for name, codes in coded.columns.items()}, num_rows=int(own.sum()))
+
+
+def joined_parts(parts: Iterable[CodedTable], names: Sequence[str]) -> CodedTable:
+    """The rows of several parts as one table."""
+    found = list(parts)
+    if len(found) == 1:
+        return found[0]
+    columns = {name: np.concatenate([part[name] for part in found]) for name in names}
+    return CodedTable(columns=columns, num_rows=sum(part.num_rows for part in found))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kamino.privacy import Gate, Sensitivity, multiplier_for
 from kamino.privacy.discrete_gaussian import scale_for
-from kamino.privacy.private import PrivateTable, open_table
+from kamino.privacy.private import PrivateTable, open_parts
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Real, Schema, spelling
 from kamino.schema.dtypes import is_text
 from kamino.schema.numbers import DEFAULT_DECIMALS
@@ -88,17 +88,16 @@ def discover_types(private: PrivateTable, gate: Gate, *, mu_squared: float) -> S
         The types depend on the table through the gate only.  [test_replay_passes_for_types]
         Whole numbers stay whole, and decimals are those of the cells.  [test_decimals_are_found]
     """
-    names = tuple(open_table(private).column_names)
+    names = private.names
     ways = release_ways(private, names, gate, mu_squared=mu_squared)
     return Schema(attributes={name: _attribute(ways[name]) for name in names})
 
 
 def release_ways(private: PrivateTable, names: Sequence[str], gate: Gate, *, mu_squared: float) -> dict[str, Ways]:
     """Count how the cells of some columns are written, in one release: a row counts once for each column."""
-    table = open_table(private)
     multiplier, row = multiplier_for(mu_squared), Sensitivity.of_histogram(len(names))
     noisy = gate.release_counts(
-        np.concatenate([_count_ways(table.column(name)) for name in names]),
+        np.concatenate(_count_all(private, names)),
         what=SPELLINGS,
         attributes=tuple(names),
         noise_multiplier=multiplier,
@@ -110,6 +109,12 @@ def release_ways(private: PrivateTable, names: Sequence[str], gate: Gate, *, mu_
         name: Ways(counts=dict(zip(_WAYS, part.tolist(), strict=True)), sigma=sigma)
         for name, part in zip(names, np.split(noisy, len(names)), strict=True)
     }
+
+
+def _count_all(private: PrivateTable, names: Sequence[str]) -> list[NDArray[np.int64]]:
+    """The ways of each column: those of parts of a table add up."""
+    parts = [[_count_ways(part.column(name)) for name in names] for part in open_parts(private, names)]
+    return [np.sum(counts, axis=0, dtype=np.int64) for counts in zip(*parts, strict=True)]
 
 
 def _attribute(ways: Ways) -> Attribute:

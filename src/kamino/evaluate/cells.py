@@ -50,6 +50,19 @@ def check_cells(table: pa.Table, schema: Schema) -> tuple[CellCheck, ...]:
     return tuple(_check(table.column(name), name, schema[name]) for name in schema if not isinstance(schema[name], Key))
 
 
+def add_cells(first: tuple[CellCheck, ...], second: tuple[CellCheck, ...]) -> tuple[CellCheck, ...]:
+    """The counts of two parts of a table together."""
+    return tuple(
+        CellCheck(
+            name=a.name,
+            unreadable=a.unreadable + b.unreadable,
+            outside=a.outside + b.outside,
+            forbidden_nulls=a.forbidden_nulls + b.forbidden_nulls,
+        )
+        for a, b in zip(first, second, strict=True)
+    )
+
+
 def _check(column: pa.ChunkedArray, name: str, attribute: Attribute) -> CellCheck:
     forbidden = 0 if attribute.nullable else column.null_count
     known = column.drop_null()

@@ -24,6 +24,7 @@ from kamino.constraints import (
 )
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.counting.count import explain_count
+from kamino.constraints.counting.in_parts import Parts, count_in_parts
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.tree import DenialConstraint
 from kamino.evaluate.following import Following, count_following
@@ -100,6 +101,29 @@ def check_table(
     )
     without_null = frozenset(name for name in table.column_names if not table.column(name).null_count)
     return TableCheck(rows=table.num_rows, checks=checks, findings=analyse(constraints, not_null=without_null))
+
+
+def check_parts(table: Parts, constraints: Constraints) -> TableCheck:
+    """Count the violations of each constraint in a table that is read part by part, all of them together.
+
+    Guarantees:
+        The counts are those of `check_table`.  [test_a_table_in_parts_is_checked_alike]
+    """
+    begin = time.perf_counter()
+    violations, rows = count_in_parts(table, constraints)
+    seconds = (time.perf_counter() - begin) / max(1, len(violations))
+    checks = tuple(
+        ConstraintCheck(
+            constraint=constraint,
+            shape=classify(constraint),
+            violations=violations[constraint],
+            pairs=rows if constraint.is_unary else rows * (rows - 1) // 2,
+            seconds=seconds,
+            method="part by part, together with the others",
+        )
+        for constraint in constraints
+    )
+    return TableCheck(rows=rows, checks=checks, findings=analyse(constraints, not_null=frozenset()))
 
 
 def following_of(table: pa.Table, constraint: DenialConstraint, references: Maps) -> Following | None:

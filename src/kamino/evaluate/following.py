@@ -26,6 +26,15 @@ class Following:
         """The part of all rows that have a left side of the map and the right side that goes with it."""
         return self.following / self.rows if self.rows else 1.0
 
+    def __add__(self, other: Following) -> Following:
+        """The rows of two parts of a table together."""
+        return Following(
+            rows=self.rows + other.rows,
+            known=self.known + other.known,
+            following=self.following + other.following,
+            contradicting=self.contradicting + other.contradicting,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for certificates and machines."""
         return {

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -34,11 +35,7 @@ def read_csv(path: Path, *, types: pa.Schema | None = None, as_text: bool = Fals
         - With `types`, a cell of another type is an `InputError`.  [test_a_cell_of_another_type_is_told]
     """
     try:
-        names = header_of(path, open_csv)
-        check_names(names, where=str(path))
-        if _count_quotes(path) % 2 == 1:
-            # The parser takes an open quote for one cell that reaches to the end of the file.
-            find_open_quote(path, open_csv)
+        names = check_header(path)
         text = _read_text(path, names)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{path}: the gzip data is damaged or cut short. Compress the file again.") from None
@@ -50,6 +47,58 @@ def read_csv(path: Path, *, types: pa.Schema | None = None, as_text: bool = Fals
         for name, column in zip(names, text.columns, strict=True)
     ]
     return normalise_table(pa.Table.from_arrays(columns, names=names), where=str(path))
+
+
+def check_header(path: Path) -> list[str]:
+    """Return the names of the columns; refuse names that cannot be, and a quote that is never closed."""
+    names = header_of(path, open_csv)
+    check_names(names, where=str(path))
+    if _count_quotes(path) % 2 == 1:
+        # The parser takes an open quote for one cell that reaches to the end of the file.
+        find_open_quote(path, open_csv)
+    return names
+
+
+def open_batches(path: Path, names: list[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    """Read some of the columns as strings, batch by batch, as `read_csv` reads them all."""
+    import pyarrow.csv as csv  # slow to import: only when a file is read
+
+    with open_csv(path) as handle, csv.open_csv(handle, **_options(names, wanted)) as reader:
+        if wanted == names and reader.schema.names != names:
+            raise _unclear_header(path)
+        yield from reader
+
+
+def read_csv_parts(path: Path, *, types: pa.Schema) -> Iterator[pa.Table]:
+    """Read a CSV file part by part, with columns of these types: one that was written so."""
+    names = list(types.names)
+    for batch in open_batches(path, names, names):
+        columns = [
+            _typed(pa.chunked_array([column]), types.field(name).type, f"{path}: column {name!r}")
+            for name, column in zip(names, batch.columns, strict=True)
+        ]
+        yield normalise_table(pa.Table.from_arrays(columns, names=names), where=str(path))
+
+
+def _unclear_header(path: Path) -> InputError:
+    return InputError(f"{path}:1: the header cannot be read in one way only. Quote each name that has a quote in it.")
+
+
+def _options(names: list[str], wanted: list[str] | None = None) -> dict[str, Any]:
+    """How the fast parser reads a file: every cell as a string, an empty one as null."""
+    import pyarrow.csv as csv
+
+    return {
+        "read_options": csv.ReadOptions(block_size=BLOCK_BYTES),
+        "parse_options": csv.ParseOptions(newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+            null_values=[""],
+            include_columns=None if wanted is None or wanted == names else wanted,
+        ),
+    }
 
 
 def _typed(text: pa.ChunkedArray, wanted: pa.DataType | None, where: str) -> pa.ChunkedArray:
@@ -85,9 +134,7 @@ def _read_text(path: Path, names: list[str]) -> pa.Table:
         find_fault(path, open_csv, num_columns=len(names))
         return pa.table({name: pa.array([], pa.string()) for name in names})
     if table.column_names != names:
-        raise InputError(
-            f"{path}:1: the header cannot be read in one way only. Quote each name that has a quote in it."
-        )
+        raise _unclear_header(path)
     return table
 
 
@@ -97,16 +144,6 @@ def _parse(path: Path, names: list[str]) -> pa.Table | None:
 
     try:
         with open_csv(path) as handle:
-            return csv.read_csv(
-                handle,
-                read_options=csv.ReadOptions(block_size=BLOCK_BYTES),
-                parse_options=csv.ParseOptions(newlines_in_values=True),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                    null_values=[""],
-                ),
-            )
+            return csv.read_csv(handle, **_options(names))
     except pa.ArrowInvalid:
         return None

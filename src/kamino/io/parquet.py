@@ -23,7 +23,7 @@ def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             table = file.read()
-            listed = _listed_numbers(file) if private else ()
+            listed = listed_numbers(file) if private else ()
     except PermissionError:
         raise
     # The library's own text may quote bytes of the file, so it is not passed on.
@@ -31,7 +31,7 @@ def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
         raise InputError(
             f"{path}: not a readable Parquet file: damaged, cut short, or of another format. Write it again."
         ) from None
-    table = table.drop_columns(_unnamed_index(table))
+    table = table.drop_columns(unnamed_index(table))
     for name in listed:
         if name in table.column_names:
             position = table.column_names.index(name)
@@ -39,7 +39,7 @@ def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
     return normalise_table(table, where=str(path), private=private)
 
 
-def _listed_numbers(file: pq.ParquetFile) -> tuple[str, ...]:
+def listed_numbers(file: pq.ParquetFile) -> tuple[str, ...]:
     """The columns that were written as dictionaries of numbers, which reading would give back as plain numbers."""
     stored = (file.metadata.metadata or {}).get(b"ARROW:schema")
     if stored is None:
@@ -51,7 +51,8 @@ def _listed_numbers(file: pq.ParquetFile) -> tuple[str, ...]:
     return tuple(field.name for field in written if pa.types.is_dictionary(field.type))
 
 
-def _unnamed_index(table: pa.Table) -> list[str]:
+def unnamed_index(table: pa.Table) -> list[str]:
+    """The columns in which pandas may have stored a row index without a name."""
     metadata = (table.schema.metadata or {}).get(b"pandas")
     if metadata is None:
         return []

@@ -13,13 +13,15 @@ from kamino.io.databases.credentials import shown_source
 from kamino.io.databases.sql import is_url, read_sql
 from kamino.io.frames import read_frame
 from kamino.io.parquet import read_parquet
+from kamino.io.streams.many_files import find_files, is_many
 
 
 def read_table(source: object, *, query: str | None = None, private: bool = False) -> pa.Table:
     """Read a table from a file, a SQL query or a data frame, with plain column types.
 
     Args:
-        source: A path ending in `.csv`, `.csv.gz` or `.parquet`; a URL `duckdb:///file.db` (relative; four
+        source: A path ending in `.csv`, `.csv.gz` or `.parquet`; a folder of Parquet files, or a pattern such as
+            `part-*.parquet`; a URL `duckdb:///file.db` (relative; four
             slashes for an absolute path) or `postgresql://user@host/database`; or a pandas, polars or pyarrow
             frame.
         private: Let no type and no error depend on what the cells hold: CSV and columns of Python objects stay text,
@@ -55,8 +57,10 @@ def _read_file(path: Path, *, private: bool) -> pa.Table:
     name = path.name.lower()
     # What was meant for a database, and misspelled, may hold a password.
     shown = shown_source(str(path))
-    if path.is_dir():
-        raise InputError(f"{shown}: found a directory, expected a file. Give the path of one file.")
+    if is_many(path):
+        from kamino.io.streams.parquet_parts import ParquetParts
+
+        return pa.concat_tables(ParquetParts(find_files(path), private=private).parts())
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(
             f"{shown}: cannot tell the kind of file by its name. Expected a name ending in .csv, .csv.gz or .parquet."

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -23,10 +24,11 @@ import pyarrow.compute as pc
 
 from kamino.errors import InputError
 from kamino.io.atomic import StagedFile, atomic_file, target_of
-from kamino.io.csv import read_csv
+from kamino.io.csv import read_csv, read_csv_parts
 from kamino.io.normalise import normalise_table
 
 ROWS_AT_ONCE = 1 << 16
+READ_AT_ONCE = 1 << 19
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
@@ -94,6 +96,51 @@ def stage_parts(
     texts = [name for name in wanted if pa.types.is_string(schema.field(name).type)]
     read = pq.read_table(file.temporary, columns=wanted, read_dictionary=texts)
     return read.unify_dictionaries().combine_chunks()
+
+
+def stage_stream(parts: Iterator[pa.Table], file: StagedFile, *, spreadsheet_safe: bool = False) -> WrittenParts:
+    """Write parts of a table, at least one, below each other; return what reads them back part by part.
+
+    Guarantees:
+        What is read back is what was written.  [test_a_staged_stream_reads_back]
+    """
+    kind, where = file.path.suffix.lower(), f"table for {file.path}"
+    plain = _plain_parts(parts, where)
+    with file.open() as handle:
+        schema = _write(map(quote_formulas, plain) if spreadsheet_safe else plain, handle, kind=kind)
+    return WrittenParts(path=file.temporary, kind=kind, written=schema, spreadsheet_safe=spreadsheet_safe)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenParts:
+    """A file that was just written, read back part by part."""
+
+    path: Path
+    kind: str
+    written: pa.Schema
+    spreadsheet_safe: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        empty = self.written.empty_table()
+        return (unquote_formulas(empty) if self.spreadsheet_safe else empty).schema
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Read the named columns part by part."""
+        wanted = list(self.schema.names if names is None else names)
+        for part in self._whole_parts(wanted):
+            yield (unquote_formulas(part) if self.spreadsheet_safe else part).select(wanted)
+
+    def _whole_parts(self, wanted: list[str]) -> Iterator[pa.Table]:
+        if self.kind != ".parquet":
+            yield from read_csv_parts(self.path, types=self.written)
+            return
+        import pyarrow.parquet as pq  # slow to import: only when a table is read back
+
+        with pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(batch_size=READ_AT_ONCE, columns=wanted, use_threads=False):
+                yield pa.Table.from_batches([batch])
 
 
 def check_spreadsheet_safe(path: Path) -> None:

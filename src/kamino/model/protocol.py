@@ -153,6 +153,10 @@ class Measurer(Protocol):
     `1 / noise_multiplier**2` and costs add up. A multiplier of 0 asks for the exact answer (no privacy).
     """
 
+    def expect(self, candidates: Sequence[Candidate]) -> None:
+        """Say which marginals or interactions will be asked for next, so that they can be counted in one pass."""
+        ...
+
     def marginal(
         self, attributes: tuple[str, ...], binning: Mapping[str, View] | None, *, noise_multiplier: float
     ) -> NDArray[Any]:

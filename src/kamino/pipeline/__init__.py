@@ -8,7 +8,7 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.pipeline.output.writing import WrittenTable
-    from kamino.pipeline.settings import Backend, Preset, SequenceMode, Settings, WeightMode
+    from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, WeightMode
     from kamino.pipeline.stages import Stage
     from kamino.pipeline.synthesizer import Synthesizer
     from kamino.pipeline.verifying.checks import Finding
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backend",
+    "Engine",
     "Finding",
     "Preset",
     "SequenceMode",
@@ -30,6 +31,7 @@ __all__ = [
 
 _HOMES = {
     "Backend": "settings",
+    "Engine": "settings",
     "Finding": "verifying.checks",
     "Preset": "settings",
     "SequenceMode": "settings",

@@ -41,6 +41,14 @@ class WeightMode(enum.StrEnum):
     PAPER = "paper"
 
 
+class Engine(enum.StrEnum):
+    """Where counts are computed: in memory, or in passes over a file; `AUTO` chooses by its kind and size."""
+
+    AUTO = "auto"
+    MEMORY = "memory"
+    STREAMED = "streamed"
+
+
 class Preset(enum.StrEnum):
     """A set of choices that belong together."""
 
@@ -59,6 +67,7 @@ class Settings:
     sweeps: how often each row is drawn again where a soft constraint has a weight. candidates: how many values of a
     numeric attribute are tried for a row, by row-by-row sampling. jobs: sub-models of the neural backend trained at a
     time; cluster: the address of a cluster that trains them, which then sees private rows.
+    engine: where counts are computed.
     unit: the column that says whose a row is, or "row" to say that each row is its own.
     accept: release although the budget promises next to nothing, on the owner's word.
     seed: for tests only; fixes noise and draws, and marks the run "not for release".
@@ -86,6 +95,7 @@ class Settings:
     candidates: int = 10
     jobs: int = 1
     cluster: str | None = None
+    engine: Engine = Engine.AUTO
     accept: bool = False
     seed: int | None = None
     draw_seed: int | None = None
@@ -149,7 +159,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that `json.dumps` takes, without facts of one run or machine; an infinite epsilon is null."""
-        given = {name: value for name, value in asdict(self).items() if name not in ("jobs", "cluster", "draw_seed")}
+        given = {name: value for name, value in asdict(self).items() if name not in _OF_ONE_MACHINE}
         plain = {name: value.value if isinstance(value, enum.Enum) else value for name, value in given.items()}
         return {
             **plain,
@@ -164,6 +174,9 @@ class Settings:
         return Settings(**{**document, "epsilon": math.inf if epsilon is None else epsilon})
 
 
+# What changes nothing that a run lets out, or belongs to one run.
+_OF_ONE_MACHINE = ("jobs", "cluster", "engine", "draw_seed")
+
 _CHOICES: Mapping[str, type[enum.Enum]] = MappingProxyType(
     {
         "neighbours": Neighbours,
@@ -171,6 +184,7 @@ _CHOICES: Mapping[str, type[enum.Enum]] = MappingProxyType(
         "sampling": Sampling,
         "sequence": SequenceMode,
         "weights": WeightMode,
+        "engine": Engine,
     }
 )
 

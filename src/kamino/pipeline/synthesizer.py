@@ -14,7 +14,7 @@ from kamino.errors import InputError, ModelError
 from kamino.pipeline.inputs import constraints_from, folder_of, is_csv, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.parameters import Parameterised
-from kamino.pipeline.settings import Backend, Preset, SequenceMode, Settings, WeightMode
+from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, WeightMode
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, quietly, shown
 from kamino.privacy import Neighbours
@@ -71,6 +71,8 @@ class Synthesizer(Parameterised):
         candidates: how many values of a number are tried for a row, by row-by-row sampling (10).
         jobs: parts of a neural model trained at a time (1).
         cluster: the address of a Dask cluster that trains them, which then sees private rows.
+        engine: where counts are computed: "memory", "streamed" (in passes over Parquet, CSV or DuckDB, for tables that
+            are larger than memory), or "auto", by the size of the file.
         accept: mark what is drawn for release although epsilon is above 10 or delta above one over the rows.
         seed: for tests only; fixes noise and draws, and marks the run "not for release".
         ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
@@ -115,6 +117,7 @@ class Synthesizer(Parameterised):
         candidates: int | None = None,
         jobs: int | None = None,
         cluster: str | None = None,
+        engine: Engine | str | None = None,
         accept: bool = False,
         seed: int | None = None,
         ledger: LedgerUse | str | os.PathLike[str] | None = None,
@@ -235,15 +238,14 @@ class Synthesizer(Parameterised):
         self, table: object, settings: Settings, *, query: str | None, num_rows: int | None
     ) -> tuple[PrivateTable, RunPlan, FrameKind | None]:
         """Read and seal a table, and plan the run: everything before the first release."""
-        from kamino.io import read_table
         from kamino.io.databases.sql import declared_enums
         from kamino.io.frame_types import kind_of
+        from kamino.pipeline.engines import read_private
         from kamino.pipeline.plan.run_plan import plan_table
-        from kamino.privacy.private import PrivateTable
 
         guarded = not settings.trust_domain
         kind = kind_of(table, trust_domain=not guarded)
-        private = PrivateTable(read_table(table, query=query, private=guarded))
+        private = read_private(table, settings, query)
         plan = plan_table(
             private,
             self.schema,
@@ -387,21 +389,25 @@ class Synthesizer(Parameterised):
         from kamino.pipeline.output.drawn_table import Ways
         from kamino.pipeline.output.writing import write_drawn
 
-        rows, rng = self._drawing(num_rows, seed, draw_number)
+        rows, rng = self._drawing(num_rows, seed, draw_number, to_file=not given)
         with quietly(), shown(progress, Stage.SAMPLE, Stage.WRITE, Stage.CHECK) as told:
             ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep, spreadsheet_safe=spreadsheet_safe)
             return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways, sign=sign)
 
-    def _drawing(self, num_rows: int | None, seed: int | None, draw_number: int) -> tuple[int, np.random.Generator]:
+    def _drawing(
+        self, num_rows: int | None, seed: int | None, draw_number: int, *, to_file: bool = False
+    ) -> tuple[int, np.random.Generator]:
         """How many rows to draw, and the source of randomness: the operating system's, unless there is a seed."""
         import numpy as np
 
+        from kamino.pipeline.output.in_blocks import in_blocks
         from kamino.pipeline.plan.hopeless import refuse_beyond_memory
 
         for name, number in (("num_rows", num_rows), ("seed", seed), ("draw_number", draw_number)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
                 raise InputError(f"found {name} {number!r} of type {type(number).__name__}; expected a whole number")
-        refuse_beyond_memory(num_rows, len(self.fitted.schema))
+        if not (to_file and num_rows is not None and in_blocks(self.fitted, num_rows)):
+            refuse_beyond_memory(num_rows, len(self.fitted.schema))
         chosen = seed if seed is not None else self.settings.seed
         key = None if chosen is None else [chosen, draw_number]
         if chosen is None and self._draw_seed is not None:

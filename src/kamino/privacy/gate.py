@@ -27,12 +27,13 @@ from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
 from kamino.privacy.mechanisms import bounds, categories, counts, gradients, samples, vectors
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise, SeededNoise
+from kamino.privacy.private import TableParts
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.privacy.tape import COINS, ROW_COINS, Keeper, LiveTape, S, StoredTape, T, Tape, is_live
-from kamino.privacy.unit import PrivacyUnit, choose_rows, unit_values
+from kamino.privacy.unit import PrivacyUnit, choose_rows, hash_rows, select_parts
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 class Gate:
@@ -81,23 +82,28 @@ class Gate:
         deviation = self.deviation(noise_multiplier, self.sensitivity(Sensitivity.of_histogram()))
         return scale_for(deviation) if deviation else 0.0
 
-    def select_rows(self, table: pa.Table) -> pa.Table:
+    def select_rows(self, table: Any) -> Any:
         """Keep at most `max_rows` rows of each privacy unit; the table itself if the unit is a row.
 
-        Must come before any release when the unit has a column: later releases count on it.
+        A table that is read in parts stays one. Must come before any release when the unit has a column: later releases
+        count on it.
         """
         if self.unit.column is None:
             return table
-        if self.unit.column not in table.column_names:
+        names = tuple(table.schema.names)
+        if self.unit.column not in names:
             raise PrivacyError(
-                f"the unit column {self.unit.column!r} is not in the table; its columns: "
-                f"{', '.join(table.column_names)}."
+                f"the unit column {self.unit.column!r} is not in the table; its columns: {', '.join(names)}."
             )
+        streamed = table if isinstance(table, TableParts) else None
+        if streamed is not None and not streamed.is_ordered:
+            raise PrivacyError("rows of a unit are counted off by their places, which this source does not keep.")
         entry = Entry(kind=COINS, what=ROW_COINS, attributes=(), events=())
         coins = self._tape.play(entry, lambda: None, lambda _: self.noise.coins())
-        kept = choose_rows(unit_values(table.column(self.unit.column)), self.unit.max_rows, coins)
         self._rows_selected = True
-        return table.take(kept)
+        if streamed is not None:
+            return select_parts(streamed, self.unit.column, self.unit.max_rows, coins)
+        return table.take(choose_rows([hash_rows(table, self.unit.column, coins)], self.unit.max_rows))
 
     def release_counts(
         self,
@@ -190,7 +196,7 @@ class Gate:
 
     def release_bounds(
         self,
-        columns: Mapping[str, NDArray[Any]],
+        columns: bounds.Values,
         cells: Mapping[str, bounds.Cells],
         *,
         noise_multiplier: float,
@@ -198,7 +204,8 @@ class Gate:
     ) -> dict[str, bounds.NoisyBounds]:
         """Release ranges that hold nearly all values of each attribute, at edges of public cells: never the extremes.
 
-        Give dates and times as whole days or other steps, with `time_cells`. `about_rows` is a noisy number of rows.
+        Give dates and times as whole days or other steps, with `time_cells`. `about_rows` is a noisy number of rows. A
+        table in parts is given as a function that reads them once more.
         NaN and infinity stop nothing. Together it costs 1 / noise_multiplier² of mu², in one release or two.
         """
         return bounds.release_bounds(self, columns, cells, noise_multiplier=noise_multiplier, about_rows=about_rows)

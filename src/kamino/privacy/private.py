@@ -17,12 +17,51 @@ Guarantees:
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 
 from kamino.errors import PrivacyError
 from kamino.schema import CodedTable
+
+
+@runtime_checkable
+class TableParts(Protocol):
+    """A table that is not held in memory: it is read part by part, as often as somebody asks.
+
+    Every pass gives the same rows, in at least one part, which may be empty. Where `is_ordered`, parts are cut at the
+    same rows and rows come in the same order every time, whichever columns are asked for.
+    """
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns: the same for every part."""
+        ...
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the rows of two passes can be told apart by their places."""
+        ...
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Read the named columns, by default all, part by part."""
+        ...
+
+
+@runtime_checkable
+class CodeParts(Protocol):
+    """The codes of a table that is not held in memory, part by part."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        ...
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[CodedTable]:
+        """Give the codes of the named columns, by default all, part by part; at least one part."""
+        ...
 
 
 class _Sealed:
@@ -30,8 +69,8 @@ class _Sealed:
 
     __slots__ = ("_sealed",)
 
-    def __init__(self, rows: Any, kind: type) -> None:
-        if not isinstance(rows, kind):
+    def __init__(self, rows: Any, kind: type, parts: type) -> None:
+        if not isinstance(rows, kind) and (isinstance(rows, _Sealed) or not isinstance(rows, parts)):
             raise PrivacyError(f"found a {type(rows).__name__} to seal; expected a {kind.__name__}.")
         self._sealed: Any = rows
 
@@ -56,13 +95,18 @@ class PrivateTable(_Sealed):
 
     __slots__ = ()
 
-    def __init__(self, table: pa.Table) -> None:
-        super().__init__(table, pa.Table)
+    def __init__(self, table: pa.Table | TableParts) -> None:
+        super().__init__(table, pa.Table, TableParts)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, which are public."""
-        return tuple(self._sealed.column_names)
+        return tuple(self._sealed.schema.names)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether it is read part by part instead of being held in memory. What is released does not depend on it."""
+        return not isinstance(self._sealed, pa.Table)
 
     def without_rows(self) -> pa.Table:
         """Return an empty table with the same columns, for whoever needs names and types.
@@ -83,25 +127,67 @@ class PrivateCodes(_Sealed):
 
     __slots__ = ()
 
-    def __init__(self, coded: CodedTable) -> None:
-        super().__init__(coded, CodedTable)
+    def __init__(self, coded: CodedTable | CodeParts) -> None:
+        super().__init__(coded, CodedTable, CodeParts)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, which are public."""
-        return tuple(self._sealed.columns)
+        return tuple(self._sealed.columns if isinstance(self._sealed, CodedTable) else self._sealed.names)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether they are made part by part instead of being held in memory."""
+        return not isinstance(self._sealed, CodedTable)
 
 
 def open_table(private: PrivateTable) -> pa.Table:
-    """Return the rows. For `kamino.engine` and `kamino.privacy` only: whatever leaves these went through the gate."""
+    """Return the rows, all of them. For `kamino.engine` and `kamino.privacy` only, as all that opens private rows:
+    whatever leaves these went through the gate.
+    """
+    rows = open_rows(private)
+    return rows if isinstance(rows, pa.Table) else pa.concat_tables(rows.parts())
+
+
+def open_rows(private: PrivateTable) -> pa.Table | TableParts:
+    """Return the rows as they are held: a table, or what reads one part by part."""
     if not isinstance(private, PrivateTable):
         raise PrivacyError(f"found a {type(private).__name__}; expected a PrivateTable, so wrap it: PrivateTable(...).")
-    return private._sealed
+    rows: pa.Table | TableParts = private._sealed
+    return rows
+
+
+def open_parts(private: PrivateTable, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Return the rows part by part, of the named columns only: one part if the table is in memory."""
+    rows = open_rows(private)
+    if isinstance(rows, pa.Table):
+        yield rows if names is None else rows.select(list(names))
+        return
+    yield from rows.parts(names)
 
 
 def open_codes(private: PrivateCodes) -> CodedTable:
-    """Return the codes. For `kamino.engine` and `kamino.privacy` only: whatever leaves these went through the gate."""
+    """Return the codes, all of them."""
+    held = _held_codes(private)
+    if isinstance(held, CodedTable):
+        return held
+    parts = list(held.parts())
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in held.names}
+    return CodedTable(columns=columns, num_rows=sum(part.num_rows for part in parts))
+
+
+def open_code_parts(private: PrivateCodes, names: Sequence[str] | None = None) -> Iterator[CodedTable]:
+    """Return the codes part by part, of the named columns only: one part if they are in memory."""
+    held = _held_codes(private)
+    if not isinstance(held, CodedTable):
+        yield from held.parts(names)
+        return
+    wanted = held.columns if names is None else {name: held[name] for name in names}
+    yield CodedTable(columns=wanted, num_rows=held.num_rows)
+
+
+def _held_codes(private: PrivateCodes) -> CodedTable | CodeParts:
     if not isinstance(private, PrivateCodes):
         raise PrivacyError(f"found a {type(private).__name__}; expected PrivateCodes, so wrap it: PrivateCodes(...).")
-    coded: CodedTable = private._sealed
-    return coded
+    held: CodedTable | CodeParts = private._sealed
+    return held

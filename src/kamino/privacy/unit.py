@@ -9,17 +9,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
+from kamino.schema.coding.value_hashes import hash_values, mix
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from kamino.privacy.private import TableParts
+
+# Rows that are hashed and not sorted yet.
+_WAITING = 1 << 20
+# Rows that are sorted in one pass: some 40 bytes each.
+_MOST_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,51 +57,125 @@ class PrivacyUnit:
         return f"all rows with one value of '{self.column}', at most {self.max_rows} of them kept"
 
 
-def unit_values(column: pa.ChunkedArray) -> list[object]:
-    """Return what tells the units of a column apart: times by their ticks, all else by the values.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RowHashes:
+    """What tells units apart (128 bits), and what puts the rows of a unit in a random order (64 bits). Private."""
 
-    Python has no time zone's clock at both ends of the calendar and no nanoseconds, so a time may have no value there.
+    units: NDArray[np.uint64]
+    rows: NDArray[np.uint64]
+
+
+def hash_rows(table: pa.Table, column: str, coins: bytes) -> RowHashes:
+    """Hash the unit and the whole content of each row, keyed by `coins`.
+
+    Numbers, dates and times of one unit have one hash and others have others; texts differ but for a chance of 2^-128.
 
     Guarantees:
         Nothing that a column holds raises.  [test_a_unit_at_the_end_of_the_calendar]
         0.0 and -0.0 are one unit.  [test_two_zeros_are_one_unit]
+        A hash depends on the row alone, not on others or on its place.  [test_choice_does_not_depend_on_row_order]
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    elif pa.types.is_floating(column.type):
-        column = pc.add(column.cast(pa.float64()), 0.0)
-    values: list[object] = column.to_pylist()
-    return values
+    units = hash_values(table.column(column), hashlib.blake2b(b"unit", key=coins).digest())
+    rows = np.zeros(table.num_rows, dtype=np.uint64)
+    for name in sorted(table.column_names):
+        key = hashlib.blake2b(b"row " + name.encode(), key=coins).digest()
+        rows = mix(rows ^ hash_values(table.column(name), key)[:, 0])
+    return RowHashes(units=units, rows=rows)
 
 
-def choose_rows(values: Sequence[object], max_rows: int, coins: bytes) -> NDArray[np.int64]:
-    """Return the places of the kept rows, ascending: at most `max_rows` for each distinct value.
+def choose_rows(parts: Iterable[RowHashes], max_rows: int) -> NDArray[np.int64]:
+    """Return the places of the kept rows, ascending: at most `max_rows` for each unit, those with the lowest hashes.
 
-    A unit that has more loses some at random. Which ones depends on `coins`, on the unit's value and on the
-    number of its rows alone, so another unit's coming or going changes nothing here.
+    A unit that has more loses some at random. Which ones depends on the coins and on the unit's own rows alone, so
+    another unit's coming or going changes nothing here, and neither does the order of the rows, but for rows that are
+    equal in all columns.
 
     Guarantees:
         No unit keeps more than `max_rows`. [test_no_unit_keeps_more_than_its_rows]
         Zeros of both signs are one unit. [test_zeros_of_both_signs_are_one_unit]
         The choice in a unit does not depend on others. [test_choice_ignores_other_units]
+        How rows are cut into parts does not matter. [test_choice_does_not_depend_on_parts]
     """
-    # Told apart by their text, not by equality: NaN is not equal to itself, and its rows would escape the
-    # limit.
-    places: dict[str, list[int]] = {}
-    for place, value in enumerate(values):
-        # -0.0 equals 0.0, and adding 0.0 makes it so in text.
-        told = value + 0.0 if isinstance(value, float) else value
-        places.setdefault(f"{type(told).__name__}:{told!r}", []).append(place)
-    kept: list[int] = []
-    for name, own in places.items():
-        kept.extend(own if len(own) <= max_rows else _some_of(own, name, max_rows, coins))
-    return np.sort(np.asarray(kept, dtype=np.int64))
+    units, rows = np.zeros((0, 2), dtype=np.uint64), np.zeros(0, dtype=np.uint64)
+    places = np.zeros(0, dtype=np.int64)
+    seen = 0
+    waiting: list[tuple[NDArray[Any], ...]] = []
+    for part in parts:
+        waiting.append((part.units, part.rows, seen + np.arange(len(part.rows), dtype=np.int64)))
+        seen += len(part.rows)
+        # Each row is sorted a few times at most: what waits is half of what is kept, or more.
+        if sum(len(each[1]) for each in waiting) > max(_WAITING, len(rows) // 2):
+            units, rows, places = _lowest([(units, rows, places), *waiting], max_rows)
+            waiting = []
+    return np.sort(_lowest([(units, rows, places), *waiting], max_rows)[2])
 
 
-def _some_of(own: list[int], name: str, max_rows: int, coins: bytes) -> list[int]:
-    seed = int.from_bytes(hashlib.blake2b(name.encode(), key=coins, digest_size=32).digest())
-    picks = np.random.default_rng(seed).choice(len(own), size=max_rows, replace=False)
-    return [own[pick] for pick in sorted(picks.tolist())]
+def select_parts(table: TableParts, column: str, max_rows: int, coins: bytes) -> SelectedParts:
+    """Choose the rows of a table that is read in parts, in one pass or, if it is long, a pass for some of the units.
+
+    Guarantees:
+        The rows are those that are chosen of the table in memory.  [test_a_streamed_unit_keeps_the_same_rows]
+    """
+    num_rows = sum(part.num_rows for part in table.parts([column]))
+    passes = -(-num_rows // _MOST_AT_ONCE) or 1
+    kept = np.zeros(num_rows, dtype=np.bool_)
+    for turn in range(passes):
+        mine: list[NDArray[np.int64]] = []
+        kept[_concatenated(mine, choose_rows(_of_turn(table, column, coins, turn, passes, mine), max_rows))] = True
+    return SelectedParts(table=table, kept=kept)
+
+
+def _of_turn(
+    table: TableParts, column: str, coins: bytes, turn: int, passes: int, places: list[NDArray[np.int64]]
+) -> Iterator[RowHashes]:
+    """The hashes of the rows of some units; their places in the table are appended to `places`."""
+    seen = 0
+    for part in table.parts():
+        hashes = hash_rows(part, column, coins)
+        own = np.flatnonzero(hashes.units[:, 0] % np.uint64(passes) == turn)
+        places.append(seen + own)
+        seen += part.num_rows
+        yield RowHashes(units=hashes.units[own], rows=hashes.rows[own])
+
+
+def _concatenated(places: list[NDArray[np.int64]], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate(places)[chosen]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SelectedParts:
+    """Some rows of a table that is read in parts. Private."""
+
+    table: TableParts
+    kept: NDArray[np.bool_]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return self.table.schema
+
+    @property
+    def is_ordered(self) -> bool:
+        """As the table, which must be: rows are selected by their places."""
+        return self.table.is_ordered
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Read the named columns, without the rows that are not selected."""
+        import pyarrow as pa
+
+        seen = 0
+        for part in self.table.parts(names):
+            yield part.filter(pa.array(self.kept[seen : seen + part.num_rows]))
+            seen += part.num_rows
+
+
+def _lowest(parts: list[tuple[NDArray[Any], ...]], max_rows: int) -> tuple[NDArray[Any], ...]:
+    """The rows of each unit with the lowest hashes; of equal ones, the first."""
+    units, rows, places = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.lexsort((places, rows, units[:, 1], units[:, 0]))
+    units, rows, places = units[order], rows[order], places[order]
+    first = np.ones(len(rows), dtype=np.bool_)
+    first[1:] = np.any(units[1:] != units[:-1], axis=1)
+    start = np.maximum.accumulate(np.where(first, np.arange(len(rows)), 0))
+    low = np.arange(len(rows)) - start < max_rows
+    return units[low], rows[low], places[low]

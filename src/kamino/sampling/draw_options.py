@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
@@ -12,6 +12,9 @@ from kamino.errors import SamplingError
 from kamino.sampling.modes import Sampling
 from kamino.sampling.plan.sampling_plan import Step
 from kamino.sampling.soft.prices import Weights
+
+if TYPE_CHECKING:
+    from kamino.sampling.closed_world import ClosedWorld
 
 # How often each row is drawn again where soft constraints have a weight.
 SWEEPS = 4
@@ -36,6 +39,7 @@ class DrawOptions:
     candidates: how many values of a wide ordered domain are weighed for a row (the paper's d), row by row.
     given: checks of the plan that hold whatever `sampling` is: conditions that somebody asked for.
     prefix: columns that are there already, as public codes: the first attributes of the plan. They stay as they are.
+    world: what rows must agree on with those of other blocks.
     check: count violations at the end and repair the rows that break hard constraints. Without it nothing is promised:
     whoever draws counts, and calls `repair`.
     """
@@ -50,6 +54,7 @@ class DrawOptions:
     progress: Progress | None = None
     on_sweep: OnSweep | None = None
     check: bool = True
+    world: ClosedWorld | None = None
 
     def __post_init__(self) -> None:
         if self.candidates < 1:

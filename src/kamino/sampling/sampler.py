@@ -129,15 +129,19 @@ def _checked_prefix(
 def _draw_column(task: Task, table: dict[str, IntArray], options: DrawOptions) -> IntArray:
     """Draw one column; where the hard constraints are promised, rows without a value become copies of others."""
     nothing = np.full(task.num_rows, DEAD, dtype=np.int64)
-    codes = _drawer(task, options.sampling)(task) if len(task.choices.starts) else nothing
+    codes = _drawer(task, options)(task) if len(task.choices.starts) else nothing
     if not options.sampling.keeps_hard_constraints:
         return codes
+    if options.world is not None:
+        codes = options.world.fit(task.judge, task.step, table, codes)
     codes = np.where(breaks_checks(task, codes), DEAD, codes)
     return _revive(task, table, codes, options.prefix)
 
 
-def _drawer(task: Task, sampling: Sampling) -> DrawColumn:
-    step = task.step
+def _drawer(task: Task, options: DrawOptions) -> DrawColumn:
+    step, sampling = task.step, options.sampling
+    if options.world is not None and step.kind is StepKind.CHAIN:
+        return draw_free  # the world has bounds for each row
     match sampling:
         case Sampling.INDEPENDENT:
             return draw_free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 from typing import Annotated
 
@@ -9,20 +10,23 @@ import typer
 from rich.text import Text
 
 from kamino.cli.console import json_text, output_console, track
+from kamino.cli.options import DataArgument, EngineOption
 from kamino.cli.render_check import print_cells, print_check
 from kamino.constraints import Constraints, value_types
 from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import InputError
-from kamino.evaluate.cells import check_cells
-from kamino.evaluate.checking import as_json, check_table
+from kamino.evaluate.cells import CellCheck, add_cells, check_cells
+from kamino.evaluate.checking import as_json, check_parts, check_table
 from kamino.io import read_table
+from kamino.io.streams.sources import Stream, is_large, open_stream, why_not_streamed
 from kamino.io.text import read_text
+from kamino.pipeline import Engine
 from kamino.pipeline.plan.references import read_references, typed_like
 from kamino.schema import Schema
 
 
 def check(
-    data: Annotated[str, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")],
+    data: DataArgument,
     constraints: Annotated[
         Path | None, typer.Option("-c", "--constraints", help="The constraint file, one a line.")
     ] = None,
@@ -36,6 +40,7 @@ def check(
     ] = False,
     show: Annotated[int, typer.Option("--show", min=0, help="Show up to this many violations of each.")] = 0,
     as_json_text: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    engine: EngineOption = None,
 ) -> None:
     """Count the violations of each constraint, exactly; with a schema, the cells that do not fit it.
 
@@ -50,17 +55,21 @@ def check(
     declared = None
     if schema is not None:
         declared = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    table = read_table(data, query=query)
-    cells = None if declared is None else check_cells(read_table(data, query=query, private=True), declared)
+    text = None if constraints is None else read_text(constraints, what="constraint file")
+    parts = _open_parts(data, query, engine, show=show, text=text)
+    table = read_table(data, query=query) if parts is None else parts.schema.empty_table()
+    cells = None if declared is None else _count_cells(data, query, declared, in_parts=parts is not None)
     rules = Constraints()
-    if constraints is not None:
-        text = read_text(constraints, what="constraint file")
+    if text is not None:
         rules = Constraints.parse(text, source=str(constraints), types=value_types(table))
-    folder = Path() if constraints is None else constraints.parent
-    references = typed_like(read_references(rules, folder=folder), table, rules)
-    result = check_table(
-        table, rules, examples=show, explain=explain, references=references, progress=track("Counting violations")
-    )
+    if parts is not None:
+        result = check_parts(parts, rules)
+    else:
+        folder = Path() if constraints is None else constraints.parent
+        references = typed_like(read_references(rules, folder=folder), table, rules)
+        result = check_table(
+            table, rules, examples=show, explain=explain, references=references, progress=track("Counting violations")
+        )
     if as_json_text:
         document = as_json(result, explain=explain)
         if cells is not None:
@@ -68,10 +77,30 @@ def check(
         typer.echo(json_text(document))
     else:
         if cells is not None:
-            print_cells(output_console(), cells, rows=table.num_rows)
+            print_cells(output_console(), cells, rows=result.rows)
         for line in text_order_notes(rules, value_types(table)):
             output_console().print(Text(f"Note: {line}.", style="yellow"), soft_wrap=True)
         if constraints is not None:
             print_check(output_console(), result, table=table, explain=explain)
     if not result.is_clean or any(each.faults for each in cells or ()):
         raise typer.Exit(1)
+
+
+def _open_parts(data: str, query: str | None, engine: Engine | None, *, show: int, text: str | None) -> Stream | None:
+    """What reads a table part by part, if it is large or somebody asks for it; None if it is read as a whole."""
+    obstacle = why_not_streamed(data, query, guarded=False, by_unit=False)
+    if show:
+        obstacle = "violations are shown from a table in memory; leave out --show"
+    if text is not None and any(each.reference is not None for each in Constraints.parse(text)):
+        obstacle = "reference tables are compared with a table in memory"
+    if engine is Engine.STREAMED and obstacle is not None:
+        raise InputError(f"found --engine streamed, but {obstacle}. Say --engine memory, or leave it out.")
+    wanted = engine is Engine.STREAMED or (engine is not Engine.MEMORY and is_large(data))
+    return open_stream(data, query) if wanted and obstacle is None else None
+
+
+def _count_cells(data: str, query: str | None, schema: Schema, *, in_parts: bool) -> tuple[CellCheck, ...]:
+    """The cells that do not fit a schema; the table is read as a run reads it."""
+    if not in_parts:
+        return check_cells(read_table(data, query=query, private=True), schema)
+    return reduce(add_cells, (check_cells(part, schema) for part in open_stream(data, query, private=True).parts()))

@@ -22,6 +22,7 @@ from kamino.cli.options import (
     DataArgument,
     DatasetOption,
     DeltaOption,
+    EngineOption,
     EpsilonOption,
     JobsOption,
     LedgerOption,
@@ -50,7 +51,8 @@ from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints
 from kamino.io.atomic import atomic_file
 from kamino.io.write import check_spreadsheet_safe
-from kamino.pipeline import Preset, Stage, Synthesizer
+from kamino.pipeline import Engine, Preset, Stage, Synthesizer
+from kamino.pipeline.engines import choose_engine, describe_engine
 from kamino.pipeline.ledgering import standing
 from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.output.release_note import release_note as note_of
@@ -88,6 +90,7 @@ def synth(
     neighbours: NeighboursOption = None,
     jobs: JobsOption = None,
     cluster: ClusterOption = None,
+    engine: EngineOption = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
     release_note: Annotated[
         Path | None,
@@ -135,6 +138,7 @@ def synth(
         neighbours=neighbours,
         jobs=jobs,
         cluster=cluster,
+        engine=engine,
         accept=accept,
         seed=seed,
         ledger=ledger_use(ledger, dataset, resume),
@@ -150,7 +154,9 @@ def synth(
     if release_note is not None:
         refuse_model(release_note, output, *inputs, save_model)
     if dry_run:
-        _print_dry_run(output_console(), synthesizer.dry_run(data, query=query, num_rows=rows), output, save_model)
+        chosen = choose_engine(data, synthesizer.settings, query)
+        plan = synthesizer.dry_run(data, query=query, num_rows=rows)
+        _print_dry_run(output_console(), plan, chosen, output, save_model)
         return
     # How many rows the private table has is not known yet; delta is held against their noisy number afterwards.
     for warning in weak_promises(epsilon, delta, None):
@@ -183,13 +189,14 @@ def leaving_in_order(synthesizer: Synthesizer) -> Iterator[None]:
         synthesizer.leave()
 
 
-def _print_dry_run(console: Console, plan: RunPlan, output: Path, model: Path | None) -> None:
+def _print_dry_run(console: Console, plan: RunPlan, engine: Engine, output: Path, model: Path | None) -> None:
     """The plan, what it takes and what it would write."""
     from kamino.cli.commands.plan import print_plan
     from kamino.pipeline.plan.expectations import effort_of
 
     print_plan(console, plan)
     console.print(Text(f"It takes {effort_of(plan).describe()}."), soft_wrap=True)
+    console.print(Text(describe_engine(engine, plan)), soft_wrap=True)
     files = [str(path) for path in (output, *certificate_paths(output), *((model,) if model else ()))]
     rows = "about as many rows as there are" if plan.num_rows is None else f"{plan.num_rows:,} rows"
     console.print(Text(f"It would spend the whole budget and write {', '.join(files)} with {rows}."), soft_wrap=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +28,42 @@ def read_duckdb(path: str, statement: str, *, private: bool = False) -> pa.Table
     Guarantees:
         Nothing is written.  [test_a_query_writes_no_file]
     """
+    with _opened(path, _CLOSED) as connection, _telling(path):
+        answer: pa.Table = _relation(connection, statement, path).to_arrow_table()
+    return normalise_table(answer, where=f"{path}: query", private=private)
+
+
+def columns_of_duckdb(path: str, statement: str) -> pa.Table:
+    """An empty table with the columns of the answer."""
+    with _opened(path, _CLOSED) as connection, _telling(path):
+        empty: pa.Table = _relation(connection, statement, path).limit(0).to_arrow_table()
+    return empty
+
+
+def batches_of_duckdb(path: str, statement: str, names: Sequence[str], *, rows: int) -> Iterator[pa.RecordBatch]:
+    """Run `statement` as `read_duckdb` does, and give the named columns of the answer batch by batch.
+
+    One thread reads, so that the rows of a table come in their order, and no more than a few batches are held.
+    """
+    with _opened(path, {**_CLOSED, "threads": 1}) as connection, _telling(path):
+        relation = _relation(connection, statement, path).select(*(duckdb.ColumnExpression(name) for name in names))
+        newer = getattr(relation, "to_arrow_reader", None)  # older versions have the other name
+        yield from newer(rows) if newer is not None else relation.fetch_record_batch(rows)
+
+
+@contextmanager
+def _opened(path: str, config: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
     if not Path(path).is_file():
         raise InputError(f"{path}: no such DuckDB file. Check the path; it is relative to {Path.cwd()}.")
     try:
-        connection = duckdb.connect(path, read_only=True, config=_CLOSED)
+        connection = duckdb.connect(path, read_only=True, config=config)
     except duckdb.Error as error:
         raise InputError(
             f"{path}: cannot be opened as a DuckDB file ({type(error).__name__}): damaged, of another "
             "format, or open for writing elsewhere. Close other programs that use it."
         ) from None
     with connection:
-        return normalise_table(_run(connection, statement, path=path), where=f"{path}: query", private=private)
+        yield connection
 
 
 def enums_of_duckdb(path: str, statement: str) -> dict[str, tuple[str, ...]]:
@@ -49,11 +76,19 @@ def enums_of_duckdb(path: str, statement: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(dict(kind.children)["values"]) for name, kind in pairs if kind.id == "enum"}
 
 
-def _run(connection: duckdb.DuckDBPyConnection, statement: str, *, path: str) -> pa.Table:
+def _relation(connection: duckdb.DuckDBPyConnection, statement: str, path: str) -> duckdb.DuckDBPyRelation:
+    _refuse_writing(connection, statement, path)
+    relation = connection.sql(statement)
+    if relation is None:
+        raise InputError(f"{path}: the query gives no table. Expected a SELECT or the name of a table.")
+    return relation
+
+
+@contextmanager
+def _telling(path: str) -> Iterator[None]:
+    """Say what went wrong in the block, without any value of the table."""
     try:
-        _refuse_writing(connection, statement, path)
-        relation = connection.sql(statement)
-        answer: pa.Table | None = relation.to_arrow_table() if relation is not None else None
+        yield
     except (duckdb.CatalogException, duckdb.ParserException, duckdb.BinderException) as error:
         # These three speak of the query's text and the names of tables and columns, never of values.
         first_line = str(error).strip().splitlines()[0]
@@ -68,9 +103,6 @@ def _run(connection: duckdb.DuckDBPyConnection, statement: str, *, path: str) ->
             f"{path}: the query failed ({type(error).__name__}); the details may quote values and are left "
             "out. Run the query in DuckDB to see them. It must be a SELECT."
         ) from None
-    if answer is None:
-        raise InputError(f"{path}: the query gives no table. Expected a SELECT or the name of a table.")
-    return answer
 
 
 def _refuse_writing(connection: duckdb.DuckDBPyConnection, statement: str, path: str) -> None:

@@ -36,7 +36,7 @@ def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
     if scheme == "duckdb":
         from kamino.io.databases.duckdb_file import read_duckdb  # duckdb is slow to import
 
-        return read_duckdb(_duckdb_path(url), statement, private=private)
+        return read_duckdb(duckdb_path(url), statement, private=private)
     if scheme in ("postgresql", "postgres"):
         return read_postgres(url, statement, private=private)
     raise InputError(
@@ -57,8 +57,13 @@ def declared_enums(source: object, query: str | None) -> dict[str, tuple[str, ..
     if source.lower().startswith("duckdb:"):
         from kamino.io.databases.duckdb_file import enums_of_duckdb  # duckdb is slow to import
 
-        return enums_of_duckdb(_duckdb_path(source), statement)
+        return enums_of_duckdb(duckdb_path(source), statement)
     return enums_of_postgres(source, statement)
+
+
+def is_table_name(query: str) -> bool:
+    """Say whether a query is the name of a table and nothing else."""
+    return _TABLE_NAME.match(query.strip().rstrip(";").rstrip()) is not None
 
 
 def select_statement(query: str) -> str:
@@ -71,7 +76,8 @@ def select_statement(query: str) -> str:
     return statement
 
 
-def _duckdb_path(url: str) -> str:
+def duckdb_path(url: str) -> str:
+    """The path in a URL of a DuckDB file."""
     _, _, rest = url.partition("://")
     if not rest.startswith("/") or rest == "/":
         raise InputError(

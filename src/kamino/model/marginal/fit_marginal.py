@@ -12,7 +12,7 @@ import numpy as np
 
 from kamino.model.marginal.assemble import build_network, measure_links
 from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins
-from kamino.model.marginal.columns.histogram import Histogram, measure_histogram
+from kamino.model.marginal.columns.histogram import Histogram, first_map, measure_histogram
 from kamino.model.marginal.columns.resolution import group_bins
 from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import Measurement
@@ -34,7 +34,7 @@ from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
 from kamino.model.marginal.pairs.scoring import needed_for_scores
 from kamino.model.marginal.purse import Purse
-from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
+from kamino.model.protocol import Candidate, Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
 
 
@@ -134,17 +134,17 @@ def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) ->
 
         return measure_histogram(attribute, count)
 
+    firsts = [Candidate(attributes=(a.name,), binning={a.name: first_map(a)}) for a in plan.attributes]
+    measurer.expect(firsts)
     return [one(attribute) for attribute in plan.attributes]
 
 
 def _measure_bins(measurer: Measurer, frame: Frame, plan: MarginalPlan, purse: Purse) -> list[Measurement]:
     """Count wide attributes once more, in the bins that their histograms suggest."""
     planned = {each.attributes[0]: each.share for each in plan.schedule.part(BINS)}
-    return [
-        frame.measure(measurer, purse, (i,), planned[attribute.name])
-        for i, attribute in enumerate(frame.attributes)
-        if attribute.name in planned and frame.sizes[i] > 1
-    ]
+    places = [i for i, a in enumerate(frame.attributes) if a.name in planned and frame.sizes[i] > 1]
+    measurer.expect([frame.candidate((i,)) for i in places])
+    return [frame.measure(measurer, purse, (i,), planned[frame.attributes[i].name]) for i in places]
 
 
 def _with_resolutions(frame: Frame, ones: Sequence[Measurement], settings: MarginalSettings) -> Frame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kamino.constraints import DenialConstraint
+from kamino.constraints.counting.in_parts import Parts, count_in_parts
 from kamino.evaluate.checking import following_of
 from kamino.evaluate.following import Following
 from kamino.pipeline.fitted import Fitted
@@ -25,6 +26,19 @@ class Counted:
     def broken(self) -> tuple[DenialConstraint, ...]:
         """The hard constraints that the table breaks."""
         return tuple(each for each, count in self.violations.items() if each.is_hard and count)
+
+
+def count_parts(fitted: Fitted, table: Parts) -> Counted:
+    """Count a synthetic table that is read part by part, as `count_table` does."""
+    violations, _ = count_in_parts(table, fitted.promised)
+    mapped = [each for each in fitted.constraints if each.reference is not None]
+    following: dict[DenialConstraint, Following] = {}
+    for part in table.parts() if mapped else ():
+        for each in mapped:
+            rows = following_of(part, each, fitted.references)
+            if rows is not None:
+                following[each] = rows + following[each] if each in following else rows
+    return Counted(violations=violations, following=following)
 
 
 def count_table(fitted: Fitted, table: pa.Table) -> Counted:

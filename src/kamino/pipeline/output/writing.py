@@ -20,12 +20,13 @@ from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.errors import SamplingError
 from kamino.io.atomic import StagedFile, place_together, staged, target_of, telling_what_failed
-from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_parts
+from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_parts, stage_stream
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.certificate import certificate_of
 from kamino.pipeline.output.conditions import Condition, Given, read_condition
-from kamino.pipeline.output.counted import Counted, count_table
+from kamino.pipeline.output.counted import Counted, count_parts, count_table
 from kamino.pipeline.output.drawn_table import Ways, draw_columns, mend_columns
+from kamino.pipeline.output.in_blocks import draw_in_blocks, in_blocks
 from kamino.pipeline.stages import Stage
 from kamino.sampling import OnSweep
 from kamino.sampling.soft.sweeps import SweepLog
@@ -100,14 +101,18 @@ def write_drawn(
     certificates = certificate_paths(output)
     sweeps = SweepLog()
     ways.progress(Stage.SAMPLE)
-    unchecked = replace(ways, on_sweep=_both(ways, sweeps), check=False)
-    columns = _compact(fitted, draw_columns(fitted, num_rows, rng, given=given, ways=unchecked))
+    logged = replace(ways, on_sweep=_both(ways, sweeps), check=False)
+    by_block = in_blocks(fitted, num_rows, given=given, ways=ways)
+    columns = {} if by_block else _compact(fitted, draw_columns(fitted, num_rows, rng, given=given, ways=logged))
     with ExitStack() as stack:
         table = stack.enter_context(staged(output))
         vouchers = [stack.enter_context(staged(each)) for each in certificates]
         stack.enter_context(telling_what_failed(output))
         condition, _ = read_condition(Codec(fitted.schema), given).split(fitted.differences)
-        counts = _write_clean(fitted, columns, num_rows, table, rng, ways, condition)
+        if by_block:
+            counts = _write_blocks(fitted, num_rows, table, rng, logged)
+        else:
+            counts = _write_clean(fitted, columns, num_rows, table, rng, ways, condition)
         digest = _sha256(table.temporary)
         certificate = certificate_of(
             fitted,
@@ -136,6 +141,38 @@ def write_drawn(
     )
 
 
+def _write_blocks(fitted: Fitted, num_rows: int, file: StagedFile, rng: np.random.Generator, ways: Ways) -> Counted:
+    """Draw and write block after block, and count what the file breaks as it reads back, part by part.
+
+    Guarantees:
+        Memory does not grow with the rows.  [test_memory_of_blocks_does_not_grow]
+    """
+    check_keys(fitted.schema.attributes.values(), num_rows)
+    written = stage_stream(_block_parts(fitted, num_rows, rng, ways), file, spreadsheet_safe=ways.spreadsheet_safe)
+    ways.progress(Stage.CHECK)
+    counts = count_parts(fitted, written)
+    if counts.broken:
+        raise _broken(counts)
+    return counts
+
+
+def _block_parts(fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways) -> Iterator[pa.Table]:
+    """The values of all blocks, a part of a block at a time."""
+    start = 0
+    for block in draw_in_blocks(fitted, num_rows, rng, ways):
+        rows = len(next(iter(block.values())))
+        yield from _parts(fitted, block, rows, first=start)
+        start += rows
+
+
+def _broken(counts: Counted) -> SamplingError:
+    named = "; ".join(print_constraint(each) for each in counts.broken)
+    return SamplingError(
+        f"found a drawn table that breaks {named}; nothing was written. Ask for fewer rows, widen the domains, "
+        "or make a constraint soft"
+    )
+
+
 def _write_clean(
     fitted: Fitted,
     columns: Mapping[str, AnyCodes],
@@ -157,11 +194,7 @@ def _write_clean(
     mended = mend_columns(fitted, columns, num_rows, rng, condition)
     counts = _write_and_count(fitted, mended, num_rows, file, ways)
     if counts.broken:
-        named = "; ".join(print_constraint(each) for each in counts.broken)
-        raise SamplingError(
-            f"found a drawn table that breaks {named}; nothing was written. Ask for fewer rows, widen the domains, "
-            "or make a constraint soft"
-        )
+        raise _broken(counts)
     return counts
 
 
@@ -178,12 +211,12 @@ def _write_and_count(
     return count_table(fitted, written)
 
 
-def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int) -> Iterator[pa.Table]:
-    """The values of so many rows at a time: the whole table is never held as values."""
+def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, *, first: int = 0) -> Iterator[pa.Table]:
+    """The values of so many rows at a time: the whole table is never held as values. `first` rows came before."""
     for start in range(0, max(num_rows, 1), _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, num_rows)
         part = {name: codes[start:stop].astype(np.int64) for name, codes in columns.items()}
-        yield fitted.codec.decode(CodedTable(columns=part, num_rows=stop - start), first_key=start + 1)
+        yield fitted.codec.decode(CodedTable(columns=part, num_rows=stop - start), first_key=first + start + 1)
 
 
 def _compact(fitted: Fitted, columns: Mapping[str, IntArray]) -> dict[str, AnyCodes]:

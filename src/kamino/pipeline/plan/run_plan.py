@@ -43,6 +43,7 @@ from kamino.privacy.accounting.meaning import Meaning, meaning_of_budget, of_eps
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
+from kamino.sampling.closed_world import why_not_closed
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.schema import Codec, Schema
 from kamino.schema.coding.differences import Difference
@@ -278,7 +279,8 @@ def plan_table(
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
     """
     check_has_columns(private)
-    refuse_beyond_memory(num_rows, len(private.names))
+    if settings.sampling is not Sampling.CONSTRAINT_AWARE or why_not_closed(constraints) is not None:
+        refuse_beyond_memory(num_rows, len(private.names))
     check_names(constraints, list(private.names) if schema is None else list(schema))
     refuse_unsaid_unit(private.names, constraints, settings)
     if schema is None and untyped:

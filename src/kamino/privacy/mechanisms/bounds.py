@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from kamino.privacy.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from kamino.privacy.gate import Gate
+
+#: The values of each attribute; or what gives them part by part, and is asked once for each release.
+Values: TypeAlias = Mapping[str, NDArray[Any]] | Callable[[], Iterable[Mapping[str, NDArray[Any]]]]
 
 FINE_BINS = 32
 _LOWEST_EXPONENT = -32
@@ -111,20 +114,16 @@ def time_cells(*, steps_per_day: float) -> Cells:
 
 def release_bounds(
     gate: Gate,
-    columns: Mapping[str, NDArray[Any]],
+    columns: Values,
     cells: Mapping[str, Cells],
     *,
     noise_multiplier: float,
     about_rows: float,
 ) -> dict[str, NoisyBounds]:
     """Find ranges that hold nearly all values; see `Gate.release_bounds`."""
-    for values in columns.values():
-        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiu":
-            found = f"{values.dtype}, {values.ndim}-d" if isinstance(values, np.ndarray) else type(values).__name__
-            raise PrivacyError(
-                f"values to bound are {found}; expected a 1-d numpy array of numbers (dates as whole days)."
-            )
-    noises = bounds_noise(gate, noise_multiplier, num_columns=len(columns), about_rows=about_rows)
+    if not callable(columns):
+        _check_numbers(columns)
+    noises = bounds_noise(gate, noise_multiplier, num_columns=len(cells), about_rows=about_rows)
     coarse = {
         name: _find(noisy, cells[name], sigma, about_rows)
         for name, (noisy, sigma) in _release(gate, columns, cells, noises[0], outermost=True).items()
@@ -137,6 +136,15 @@ def release_bounds(
         name: _closed(_cut(found, *counted[name], finer[name], about_rows) if found.found else found, cells[name])
         for name, found in coarse.items()
     }
+
+
+def _check_numbers(columns: Mapping[str, NDArray[Any]]) -> None:
+    for values in columns.values():
+        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiu":
+            found = f"{values.dtype}, {values.ndim}-d" if isinstance(values, np.ndarray) else type(values).__name__
+            raise PrivacyError(
+                f"values to bound are {found}; expected a 1-d numpy array of numbers (dates as whole days)."
+            )
 
 
 def bounds_noise(
@@ -159,29 +167,36 @@ def _sigma(gate: Gate, noise_multiplier: float, num_columns: int) -> float:
 
 def _release(
     gate: Gate,
-    columns: Mapping[str, NDArray[Any]],
+    columns: Values,
     cells: Mapping[str, Cells],
     noise_multiplier: float,
     *,
     outermost: bool,
 ) -> dict[str, tuple[NDArray[np.int64], float]]:
     """One release of all histograms, side by side; each with the scale of its noise."""
-    sizes = [cells[name].size for name in columns]
+    sizes = [each.size for each in cells.values()]
     noisy = noisy_counts(
         gate,
-        lambda: np.concatenate(
-            [_count_bins(values, cells[name].edges, outermost=outermost) for name, values in columns.items()]
-        ),
+        lambda: _count_parts(columns, cells, outermost=outermost),
         kind="bounds",
         what="histograms, to find ranges",
-        attributes=tuple(columns),
+        attributes=tuple(cells),
         shape=(sum(sizes),),
-        row=Sensitivity.of_histogram(len(columns)),
+        row=Sensitivity.of_histogram(len(cells)),
         noise_multiplier=noise_multiplier,
     )
     parts = np.split(noisy, np.cumsum(sizes)[:-1])
-    sigma = _sigma(gate, noise_multiplier, len(columns))
-    return {name: (part, sigma) for name, part in zip(columns, parts, strict=True)}
+    sigma = _sigma(gate, noise_multiplier, len(cells))
+    return {name: (part, sigma) for name, part in zip(cells, parts, strict=True)}
+
+
+def _count_parts(columns: Values, cells: Mapping[str, Cells], *, outermost: bool) -> NDArray[np.int64]:
+    """The histograms of all attributes, side by side, added up over the parts."""
+    found = np.zeros(sum(each.size for each in cells.values()), dtype=np.int64)
+    for part in columns() if callable(columns) else (columns,):
+        _check_numbers(part)
+        found += np.concatenate([_count_bins(part[n], cells[n].edges, outermost=outermost) for n in cells])
+    return found
 
 
 def _find(noisy: NDArray[np.int64], cells: Cells, sigma: float, about_rows: float) -> NoisyBounds:

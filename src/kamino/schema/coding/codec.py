@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import assert_never
@@ -129,8 +129,22 @@ class Codec:
             SchemaError: columns are missing or unknown, or of a type that does not fit. Values never matter.
         """
         check_columns(self.schema, table)
-        columns = {name: codec.encode(table.column(name)) for name, codec in self.plain.items()}
-        return CodedTable(columns=self.as_distances(columns), num_rows=table.num_rows)
+        return self.encode_some(table, tuple(self.plain))
+
+    def encode_some(self, table: pa.Table, names: Sequence[str]) -> CodedTable:
+        """Return the codes of some attributes; the table has the columns that `columns_for` names, and fits.
+
+        Guarantees:
+            They are those that the whole table has.  [test_some_columns_have_the_codes_of_all]
+        """
+        plain = {name: self.plain[name].encode(table.column(name)) for name in self.columns_for(names)}
+        columns = self.as_distances(plain)
+        return CodedTable(columns={name: columns[name] for name in names}, num_rows=table.num_rows)
+
+    def columns_for(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns that the codes of some attributes follow from: their own and those of their bases."""
+        bases = [self.differences[name].base for name in names if name in self.differences]
+        return tuple(dict.fromkeys([*names, *bases]))
 
     def distance(self, name: str, difference: Difference) -> Distance:
         """Return how an attribute is told by its distance from another.
@@ -149,7 +163,8 @@ class Codec:
         """Return codes of values with those of `differences` as distances."""
         found = dict(plain)
         for name, distance in self._distances.items():
-            found[name] = distance.encode(plain[name], plain[self.differences[name].base])
+            if name in plain and self.differences[name].base in plain:
+                found[name] = distance.encode(plain[name], plain[self.differences[name].base])
         return found
 
     def as_values(self, columns: Mapping[str, Codes]) -> dict[str, Codes]:

@@ -33,7 +33,12 @@ _PER_MICROSECOND = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 def draft_schema(
-    table: pa.Table, *, trust_domain: bool = False, keys: Collection[str] = (), codes: bool = False
+    table: pa.Table,
+    *,
+    trust_domain: bool = False,
+    keys: Collection[str] = (),
+    codes: bool = False,
+    num_rows: int | None = None,
 ) -> Schema:
     """Return a schema that fits `table`.
 
@@ -43,6 +48,7 @@ def draft_schema(
         keys: the columns that are opaque identifiers. Without being told, none is taken for one.
         codes: take whole numbers whose column has the name of a code for categories; with `trust_domain`, where values
             repeat.
+        num_rows: how many rows there are, if `table` has each value of its columns once.
 
     Raises:
         SchemaError: a column has a type that no attribute has, or a name that another has too.
@@ -69,7 +75,7 @@ def draft_schema(
             continue
         column = table.column(name)
         is_code = codes and isinstance(attribute, Integer) and looks_like_code(name)
-        if is_code and (not trust_domain or _repeats(column)):
+        if is_code and (not trust_domain or _repeats(column, table.num_rows if num_rows is None else num_rows)):
             attribute = Categorical(nullable=True, dtype=attribute.dtype or "int64")
         attributes[name] = with_asserted(attribute, column) if trust_domain else attribute
     if problems:
@@ -77,10 +83,10 @@ def draft_schema(
     return Schema(attributes=attributes)
 
 
-def _repeats(column: pa.ChunkedArray) -> bool:
+def _repeats(column: pa.ChunkedArray, num_rows: int) -> bool:
     """Whether values repeat as categories do: a column of nearly as many values as rows is one of keys."""
     distinct = int(pc.count_distinct(column, mode="only_valid").as_py())
-    return distinct <= min(MAX_VALUES, _CATEGORIES_A_ROW * len(column))
+    return distinct <= min(MAX_VALUES, _CATEGORIES_A_ROW * num_rows)
 
 
 def _check_names(table: pa.Table, keys: Collection[str]) -> None:

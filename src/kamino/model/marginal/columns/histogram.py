@@ -102,6 +102,13 @@ def first_cells(attribute: ModelAttribute) -> IntArray:
     return starts
 
 
+def first_map(attribute: ModelAttribute) -> CodeMap:
+    """Return the map through which the first level is counted."""
+    starts = first_cells(attribute)
+    runs = np.arange(len(starts), dtype=np.int64)
+    return CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs)
+
+
 def measured_phase(attribute: ModelAttribute) -> Phase | None:
     """Return the phase that is measured beside the histogram; depends on the schema only.
 
@@ -121,9 +128,8 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     """
     depth = levels(attribute)
     phase = measured_phase(attribute)
-    starts = first_cells(attribute)
-    runs = np.arange(len(starts), dtype=np.int64)
-    code_map = CodeMap(size=attribute.size, bins=len(runs), starts=starts, labels=runs)
+    code_map = first_map(attribute)
+    starts = code_map.starts
     first = count(code_map, 0)
     found = _settle_first(attribute, starts, first, None)
     cuts = []

@@ -17,7 +17,16 @@ from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.relative import NoisyTable, Relative, estimate_joint, quantile_bins
 from kamino.model.marginal.purse import Purse
-from kamino.model.protocol import Cells, CodeMap, ConditionalMap, FloatArray, IntArray, Measurer, ModelAttribute
+from kamino.model.protocol import (
+    Candidate,
+    Cells,
+    CodeMap,
+    ConditionalMap,
+    FloatArray,
+    IntArray,
+    Measurer,
+    ModelAttribute,
+)
 
 #: What the ledger says that distances are measured from.
 INDEPENDENCE = "independence"
@@ -95,6 +104,7 @@ def measure_relations(
     cuts = BinLimits(least_rows=frame.num_rows / fine / 4, parts=fine // 2, masses=fine)
     used = sorted({*bases, *bases.values()})
     cells = {i: choose_bins(frame.attributes[i], histograms[i], cuts, frame.cells[i].map) for i in used}
+    measurer.expect([_asked(frame, (base, own), cells, join) for own, base in bases.items() for join in (False, True)])
     tables = {own: _measure(frame, (base, own), cells, measurer, purse, share) for own, base in bases.items()}
     margins = {i: _margin(frame, i, cells[i], histograms[i], ones, bases, tables) for i in used}
     relatives, measured = {}, []
@@ -161,15 +171,23 @@ def _measure(
     frame: Frame, pair: Clique, cells: Mapping[int, Cells], measurer: Measurer, purse: Purse, share: float
 ) -> NoisyTable:
     """Measure the table of two attributes in fine bins and in groups of them, for half of the share each."""
-    names = tuple(frame.attributes[a].name for a in pair)
     tables = []
-    for views in ([cells[a].map for a in pair], [_joined(cells[a].map) for a in pair]):
-        multiplier = purse.take(" x ".join(names), share / 2)
-        noisy = measurer.marginal(names, dict(zip(names, views, strict=True)), noise_multiplier=multiplier)
-        shape = tuple(view.bins for view in views)
+    for join in (False, True):
+        asked = _asked(frame, pair, cells, join)
+        multiplier = purse.take(" x ".join(asked.attributes), share / 2)
+        noisy = measurer.marginal(asked.attributes, asked.binning, noise_multiplier=multiplier)
+        shape = tuple(asked.binning[name].bins for name in asked.attributes)
         tables.append((np.asarray(noisy, dtype=float).reshape(shape), max(multiplier, LEAST_SIGMA)))
     (fine, fine_sigma), (coarse, coarse_sigma) = tables
     return NoisyTable(fine=fine, fine_sigma=fine_sigma, coarse=coarse, coarse_sigma=coarse_sigma, group=GROUP)
+
+
+def _asked(frame: Frame, pair: Clique, cells: Mapping[int, Cells], join: bool) -> Candidate:
+    """The table of two attributes in fine bins, or in groups of them."""
+    maps = {frame.attributes[a].name: cells[a].map for a in pair}
+    return Candidate(
+        attributes=tuple(maps), binning={name: _joined(each) if join else each for name, each in maps.items()}
+    )
 
 
 def _joined(fine: CodeMap) -> CodeMap:

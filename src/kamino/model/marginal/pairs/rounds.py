@@ -99,6 +99,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
         share = purse.left - plan.reserved if last else marginals.share
         chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
         parts = divide_by_cells([s.answer.size for s in chosen])
+        measurer.expect([frame.candidate(s.attributes, s.resolution) for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
             if s.attributes in answers:
@@ -140,6 +141,7 @@ def _spend_rest(frame: Frame, measurer: Measurer, purse: Purse, plan: RoundPlan,
     rest = purse.left - plan.reserved
     if rest < 1e-6:
         return False
+    measurer.expect([frame.candidate((a,)) for a in range(len(frame.sizes))])
     for a, part in enumerate(divide_by_cells(frame.sizes)):
         measured.append(frame.measure(measurer, purse, (a,), rest * float(part)))
     return True

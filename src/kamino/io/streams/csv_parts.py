@@ -1,0 +1,60 @@
+"""A CSV file, plain or compressed by gzip, as a table of text in parts."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from kamino.errors import InputError
+from kamino.io.csv import check_header, open_batches, open_csv
+from kamino.io.csv_faults import find_fault
+from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
+
+
+class CsvParts:
+    """The rows of a CSV file, all cells as text: their types are found within the budget.
+
+    Guarantees:
+        The rows are those of the file read as a whole.  [test_streams_read_what_readers_read]
+        A file that cannot be parsed is refused before anything is measured.  [test_a_broken_csv_is_refused_at_once]
+    """
+
+    is_ordered = True
+
+    def __init__(self, path: Path, *, part_rows: int = PART_ROWS) -> None:
+        self._state = FileState.of(path)
+        self._part_rows = part_rows
+        try:
+            names = check_header(path)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise _damaged(path) from None
+        self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
+        for _ in self._batches(names):
+            pass
+
+    def __repr__(self) -> str:
+        return "CsvParts(1 file)"
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Read the named columns part by part."""
+        wanted = list(self.schema.names if names is None else names)
+        fields = pa.schema([self.schema.field(name) for name in wanted])
+        return cut_evenly(self._batches(wanted), fields, self._part_rows)
+
+    def _batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        self._state.check()
+        path = self._state.path
+        try:
+            yield from open_batches(path, list(self.schema.names), names)
+        except pa.ArrowInvalid:
+            find_fault(path, open_csv, num_columns=len(self.schema.names))
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path}: the gzip data is damaged or cut short. Compress the file again.")

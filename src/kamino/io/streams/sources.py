@@ -1,0 +1,93 @@
+"""Which tables can be read part by part, how large they are on disk, and what opens them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from kamino.errors import InputError
+from kamino.io.databases.sql import duckdb_path, is_table_name, is_url, select_statement
+from kamino.io.streams.csv_parts import CsvParts
+from kamino.io.streams.many_files import find_files, is_many
+from kamino.io.streams.parquet_parts import ParquetParts
+
+if TYPE_CHECKING:
+    from kamino.io.streams.duckdb_parts import DuckdbParts
+
+Stream: TypeAlias = "ParquetParts | CsvParts | DuckdbParts"
+# From so many bytes on disk on, a table is read in parts unless somebody says otherwise: some 2 to 4 GiB in memory.
+_LARGE = {"parquet": 128 << 20, "csv": 512 << 20, "duckdb": 512 << 20}
+
+
+def stream_kind(source: object) -> str | None:
+    """The kind of a source that can be read in parts, by its name alone; None for any other."""
+    if isinstance(source, str) and is_url(source):
+        return "duckdb" if source.lower().startswith("duckdb:") else None
+    if not isinstance(source, str | os.PathLike):
+        return None
+    path = Path(os.fspath(source))
+    name = path.name.lower()
+    if is_many(path) or name.endswith(".parquet"):
+        return "parquet"
+    return "csv" if name.endswith((".csv", ".csv.gz")) else None
+
+
+def is_large(source: object) -> bool:
+    """Whether a source that can be read in parts is too large on disk to be held in memory without need."""
+    kind = stream_kind(source)
+    if kind is None:
+        return False
+    assert isinstance(source, str | os.PathLike), "sources with a kind are named by text"
+    try:
+        path = Path(duckdb_path(str(source))) if kind == "duckdb" else Path(os.fspath(source))
+        files = find_files(path) if kind == "parquet" and is_many(path) else (path,)
+        return sum(os.stat(each).st_size for each in files) >= _LARGE[kind]
+    except (OSError, InputError):
+        return False  # whoever reads it will say what is wrong
+
+
+def why_not_streamed(source: object, query: str | None, *, guarded: bool, by_unit: bool) -> str | None:
+    """Say why a source cannot be read in parts; None if it can. `guarded` and `by_unit` are settings of the run."""
+    kind = stream_kind(source)
+    if kind is None:
+        return "only Parquet and CSV files and DuckDB are read in parts"
+    if kind == "csv" and not guarded:
+        return "types of a CSV file that are taken from its cells need all of them at once"
+    if kind == "duckdb" and by_unit and query is not None and not is_table_name(query):
+        return "the rows of a unit are counted off in their order, which a query does not keep; name a table"
+    return None
+
+
+def open_stream(source: object, query: str | None = None, *, private: bool = False) -> Stream:
+    """Open a source that `why_not_streamed` has nothing to say of."""
+    kind = stream_kind(source)
+    if kind is None or not isinstance(source, str | os.PathLike):
+        raise InputError("found a source that cannot be read in parts; expected Parquet, CSV or DuckDB.")
+    if kind == "duckdb":
+        return _open_duckdb(str(source), query, private=private)
+    if query is not None:
+        raise InputError(
+            "a query was given, but the source is not a database. Leave the query out, or give a URL such as "
+            "duckdb:///file.db."
+        )
+    path = Path(os.fspath(source))
+    if not is_many(path) and not path.exists():
+        raise InputError(f"{path}: no such file. Check the path; it is relative to {Path.cwd()}.")
+    try:
+        if kind == "csv":
+            return CsvParts(path)
+        return ParquetParts(find_files(path) if is_many(path) else (path,), private=private)
+    except PermissionError:
+        raise InputError(f"{path}: no permission to read this file. Change its permissions or its owner.") from None
+
+
+def _open_duckdb(url: str, query: str | None, *, private: bool) -> DuckdbParts:
+    from kamino.io.streams.duckdb_parts import DuckdbParts  # duckdb is slow to import
+
+    if query is None:
+        raise InputError(
+            "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
+        )
+    statement = select_statement(query)
+    return DuckdbParts(Path(duckdb_path(url)), statement, is_table=is_table_name(query), private=private)

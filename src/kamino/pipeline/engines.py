@@ -1,0 +1,82 @@
+"""Where counts are computed: in memory, or in passes over a table that stays where it is. Nothing that a run lets out
+depends on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kamino.errors import InputError
+from kamino.io import read_table
+from kamino.io.streams.sources import is_large, open_stream, why_not_streamed
+from kamino.model.marginal.marginal_schedule import BINS, HISTOGRAMS, REST
+from kamino.pipeline.settings import Backend, Engine, Settings, WeightMode
+from kamino.privacy.private import PrivateTable
+
+if TYPE_CHECKING:
+    from kamino.pipeline.plan.run_plan import RunPlan
+
+# Passes that a model takes whose domains are not known yet.
+_USUAL = 15
+
+
+def choose_engine(source: object, settings: Settings, query: str | None = None) -> Engine:
+    """The engine that reads a source: the one that was asked for, or by the kind and the size of its file.
+
+    Raises:
+        InputError: the streamed engine was asked for, and cannot do what the run needs.
+
+    Guarantees:
+        What a run lets out is the same, whichever is chosen.  [test_engines_fit_the_same_model]
+    """
+    obstacle = _obstacle(settings) or why_not_streamed(
+        source, query, guarded=not settings.trust_domain, by_unit=settings.privacy_unit.column is not None
+    )
+    if settings.engine is Engine.STREAMED and obstacle is not None:
+        raise InputError(f"found --engine streamed, but {obstacle}. Say --engine memory, or leave it out.")
+    if settings.engine is not Engine.AUTO:
+        return settings.engine
+    return Engine.STREAMED if obstacle is None and is_large(source) else Engine.MEMORY
+
+
+def _obstacle(settings: Settings) -> str | None:
+    """Why a run cannot count in passes, whatever it reads."""
+    if settings.backend is Backend.NEURAL:
+        return "the neural backend trains on rows in memory"
+    if settings.weights is WeightMode.PAPER:
+        return "weights as in the paper need a sample of rows in memory"
+    return None
+
+
+def read_private(source: object, settings: Settings, query: str | None = None) -> PrivateTable:
+    """Read and seal a table, or what reads it in parts."""
+    guarded = not settings.trust_domain
+    if choose_engine(source, settings, query) is Engine.STREAMED:
+        return PrivateTable(open_stream(source, query, private=guarded))
+    return PrivateTable(read_table(source, query=query, private=guarded))
+
+
+def describe_engine(engine: Engine, plan: RunPlan) -> str:
+    """Say in a line where counts are computed, and for the streamed engine in how many passes, about."""
+    if engine is Engine.MEMORY:
+        return "Counts are computed in memory (--engine memory)."
+    return (
+        f"Counts are computed in about {count_passes(plan)} passes over the table, which is read in parts (--engine "
+        "streamed); columns whose codes fit in memory are read once."
+    )
+
+
+def count_passes(plan: RunPlan) -> int:
+    """About how many passes a streamed run makes; what is not planned before domains are found, by a usual number.
+
+    First histograms of all attributes are one pass, and so are the second ones, the marginals of a round, and what is
+    left at the end; every other release is one.
+    """
+    found = 1
+    for part in dict.fromkeys(release.part for release in plan.schedule.releases):
+        releases = plan.schedule.part(part)
+        if part == HISTOGRAMS:
+            found += 1 + len(releases) - len({each.attributes for each in releases})
+        else:
+            found += 1 if part in (BINS, REST) else len(releases)
+    return found if plan.is_complete else found + _USUAL

@@ -1,0 +1,98 @@
+"""Drawing a table that is too long to be held: block by block, each by itself, in a world that the first one fixes.
+
+The result depends on the random numbers and on the size of a block, and on nothing else: each block has a stream of its
+own, so that blocks can be drawn in any order and anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kamino.arrays import IntArray
+from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.output.drawn_table import Ways, draw_codes
+from kamino.pipeline.stages import Stage, silent
+from kamino.sampling import DrawOptions, Sampling, SamplingPlan, draw_table
+from kamino.sampling.closed_world import ClosedWorld, can_close, close_world, why_not_closed
+from kamino.sampling.codes.comparing import Judge
+
+#: Rows of a block.
+BLOCK_ROWS = 1 << 20
+#: Tables of more blocks than this are drawn block by block; shorter ones are drawn as a whole.
+WHOLE_BLOCKS = 4
+
+
+def in_blocks(fitted: Fitted, num_rows: int, *, given: object = None, ways: Ways = Ways()) -> bool:
+    """Whether a table is drawn block by block: it is long, and nothing that is asked for binds all its rows together.
+
+    Guarantees:
+        It follows from what is asked for and from public facts.  [test_what_binds_all_rows_is_drawn_as_a_whole]
+    """
+    mode = fitted.settings.sampling if ways.mode is None else ways.mode
+    named = {name for c in fitted.constraints if not c.is_unary for name in c.attributes}
+    return (
+        num_rows > WHOLE_BLOCKS * BLOCK_ROWS
+        and not given
+        and mode is Sampling.CONSTRAINT_AWARE
+        and why_not_closed(fitted.constraints) is None
+        and not named & set(fitted.differences)
+        and can_close(fitted.plan_for(num_rows))
+    )
+
+
+def draw_in_blocks(
+    fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways()
+) -> Iterator[dict[str, IntArray]]:
+    """Draw the codes of a table block by block.
+
+    Guarantees:
+        Exactly as many rows as asked for, and no hard constraint is violated by rows of any blocks.
+        [test_blocks_keep_all_constraints_together]
+        A block depends on its number and on the first one only.  [test_blocks_do_not_depend_on_each_other]
+    """
+    root = int(rng.integers(2**63))
+    plan = fitted.plan_for(num_rows)
+    starts = range(0, num_rows, BLOCK_ROWS)
+    ways.progress(Stage.SAMPLE, 0, len(starts))
+    first = draw_codes(
+        fitted,
+        min(BLOCK_ROWS, num_rows),
+        np.random.default_rng([root, 0]),
+        replace(ways, progress=silent, check=True),
+    )
+    yield first
+    world = BlockWorld.of(fitted, plan, first)
+    for number, start in enumerate(starts[1:], start=1):
+        ways.progress(Stage.SAMPLE, number, len(starts))
+        yield world.draw(fitted, number, min(BLOCK_ROWS, num_rows - start), root)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockWorld:
+    """What it takes to draw any block after the first."""
+
+    plan: SamplingPlan
+    world: ClosedWorld
+
+    @staticmethod
+    def of(fitted: Fitted, plan: SamplingPlan, first: dict[str, IntArray]) -> BlockWorld:
+        """Fix what blocks must agree on."""
+        world = close_world(Judge(fitted.codec), plan, first)
+        return BlockWorld(plan=replace(plan, references={**plan.references, **world.references}), world=world)
+
+    def draw(self, fitted: Fitted, number: int, num_rows: int, root: int) -> dict[str, IntArray]:
+        """Draw a block with its own random numbers."""
+        options = DrawOptions(
+            sampling=Sampling.CONSTRAINT_AWARE,
+            weights=fitted.soft.weights,
+            targets=fitted.soft.targets,
+            sweeps=fitted.settings.sweeps,
+            candidates=fitted.settings.candidates,
+            world=self.world,
+            check=False,
+        )
+        rng = np.random.default_rng([root, number])
+        return draw_table(self.plan, fitted.model, fitted.codec, num_rows, rng, options)

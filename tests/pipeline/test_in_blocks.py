@@ -1,0 +1,192 @@
+"""Tables that are drawn block by block keep their constraints as a whole."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kamino.constraints import Constraints, count_violations
+from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.errors import SamplingError
+from kamino.io import read_table
+from kamino.io.atomic import staged
+from kamino.io.write import stage_stream
+from kamino.pipeline import Synthesizer
+from kamino.pipeline.output import in_blocks as blocks_module
+from kamino.pipeline.output.in_blocks import BlockWorld, draw_in_blocks, in_blocks
+from kamino.sampling.closed_world import Bounds
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.plan.shapes import order_of
+from kamino.schema import Codec, CodedTable, Integer, Key, Schema
+
+RULES = Constraints.parse(TAX_CONSTRAINTS)
+ROWS = 3_000
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks_module, "BLOCK_ROWS", 700)
+    monkeypatch.setattr(blocks_module, "WHOLE_BLOCKS", 1)
+
+
+@pytest.fixture(scope="module")
+def made() -> Synthesizer:
+    return Synthesizer(constraints=RULES, epsilon=4.0, trust_domain=True, seed=1).fit(tax(4_000))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_blocks_keep_all_constraints_together(made: Synthesizer, ending: str, tmp_path: Path) -> None:
+    assert in_blocks(made.fitted, ROWS)
+    written = made.write(tmp_path / f"out.{ending}", ROWS, seed=2)
+    table = read_table(written.path)
+    assert table.num_rows == written.rows == ROWS
+    assert {str(rule): count_violations(table, rule) for rule in RULES} == dict.fromkeys(map(str, RULES), 0)
+    assert set(written.violations.values()) == {0}
+    # Later blocks are no copies of the first one.
+    first = {tuple(row.values()) for row in table.slice(0, 700).to_pylist()}
+    later = [tuple(row.values()) for row in table.slice(700).to_pylist()]
+    assert np.mean([row in first for row in later]) < 0.2
+
+
+def test_blocks_are_like_the_whole(made: Synthesizer) -> None:
+    """Each column of the blocks is about as far from the private table as one of a table drawn as a whole."""
+    private = tax(4_000)
+    codes = {name: np.concatenate(each) for name, each in _joined(made).items()}
+    drawn = made.fitted.codec.decode(CodedTable(columns=codes, num_rows=ROWS))
+    whole = made.sample(ROWS, seed=2)
+    for name in ("state", "marital_status", "has_child", "rate", "child_exemp"):
+        assert _distance(drawn, private, name) < _distance(whole, private, name) + 0.12, name
+
+
+def _joined(made: Synthesizer) -> dict[str, list[np.ndarray]]:
+    found: dict[str, list[np.ndarray]] = {}
+    for block in draw_in_blocks(made.fitted, ROWS, np.random.default_rng(3)):
+        for name, codes in block.items():
+            found.setdefault(name, []).append(codes)
+    return found
+
+
+def _distance(first: pa.Table, second: pa.Table, name: str) -> float:
+    shares = []
+    for table in (first, second):
+        counts = table.column(name).value_counts().to_pylist()
+        shares.append({each["values"]: each["counts"] / table.num_rows for each in counts})
+    return sum(abs(shares[0].get(v, 0) - shares[1].get(v, 0)) for v in {*shares[0], *shares[1]}) / 2
+
+
+def test_blocks_do_not_depend_on_each_other(made: Synthesizer) -> None:
+    fitted = made.fitted
+    drawn = list(draw_in_blocks(fitted, ROWS, np.random.default_rng(3)))
+    assert [len(block["state"]) for block in drawn] == [700, 700, 700, 700, 200]
+    root = int(np.random.default_rng(3).integers(2**63))
+    world = BlockWorld.of(fitted, fitted.plan_for(ROWS), drawn[0])
+    for number in (3, 1):
+        alone = world.draw(fitted, number, 700, root)
+        assert all(np.array_equal(alone[name], drawn[number][name]) for name in alone)
+
+
+def test_what_binds_all_rows_is_drawn_as_a_whole(made: Synthesizer) -> None:
+    assert not in_blocks(made.fitted, 700)
+    assert not in_blocks(made.fitted, ROWS, given={"state": "CA"})
+    for rule in ("key (zip, salary)", "soft: zip -> city", "not (t1.zip = t2.zip and t1.rate > 5 and t2.rate < 1)"):
+        other = Synthesizer(constraints=rule, epsilon=4.0, trust_domain=True, seed=1).fit(tax(300))
+        assert not in_blocks(other.fitted, ROWS), rule
+
+
+def test_keys_go_on_from_block_to_block(tmp_path: Path) -> None:
+    schema = Schema(attributes={"id": Key(pattern="P{:06d}"), "x": Integer(min=0, max=9)})
+    table = pa.table({"id": ["a", "b"] * 200, "x": [1, 2, 3, 4] * 100})
+    fitted = Synthesizer(schema, "check (x >= 1)\nkey (id)", seed=1).fit(table)
+    assert in_blocks(fitted.fitted, 2_000)
+    written = read_table(fitted.write(tmp_path / "out.parquet", 2_000).path)
+    assert len(set(written["id"].to_pylist())) == 2_000
+
+
+def test_a_broken_block_is_not_written(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks_module, "close_world", lambda judge, plan, first: _empty_world())
+    with pytest.raises(SamplingError, match="nothing was written"):
+        made.write(tmp_path / "out.parquet", ROWS, seed=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _empty_world() -> object:
+    from kamino.sampling.closed_world import ClosedWorld
+
+    return ClosedWorld(maps={}, bounds={})
+
+
+def test_bounds_of_blocks_keep_the_order() -> None:
+    codec = Codec(
+        Schema(attributes={n: Integer(min=0, max=9, nullable=True) for n in ("g", "x", "y")}),
+    )
+    judge, rng = Judge(codec), np.random.default_rng(8)
+    for text in (
+        "not (t1.g = t2.g and t1.x > t2.x and t1.y < t2.y)",
+        "not (t1.g = t2.g and t1.x > t2.x and t1.y > t2.y)",
+        "not (t1.x >= t2.x and t1.y < t2.y)",
+    ):
+        (rule,) = Constraints.parse(text)
+        order = order_of(rule, "y")
+        assert order is not None
+        for _ in range(200):
+            first = _ordered(rng, falling=order.falling, tied=order.ties_equal, grouped=bool(order.groups))
+            bounds = Bounds.of(judge, first, order)
+            parts = [first]
+            for _ in range(2):
+                block = {name: rng.integers(0, 11, 30) for name in ("g", "x", "y")}
+                codes = bounds.clamp(judge, block, block["y"])
+                kept = codes >= 0
+                parts.append({name: column[kept] for name, column in {**block, "y": codes}.items()})
+            joined = {name: np.concatenate([part[name] for part in parts]) for name in ("g", "x", "y")}
+            table = codec.decode(CodedTable(columns=joined, num_rows=len(joined["g"])))
+            assert count_violations(table, rule) == 0
+
+
+def _ordered(rng: np.random.Generator, *, falling: bool, tied: bool, grouped: bool) -> dict[str, np.ndarray]:
+    """A few rows that keep an order; 10 is null."""
+    rows = int(rng.integers(0, 15))
+    g, x = rng.integers(0, 4, rows), rng.integers(0, 11, rows)
+    y = rng.integers(0, 10, rows)
+    for group in np.unique(g) if grouped else [None]:
+        mine = np.flatnonzero((g == group if group is not None else np.ones(rows, bool)) & (x < 10))
+        place = mine[np.argsort(x[mine], kind="stable")]
+        y[place] = np.sort(y[place])[:: -1 if falling else 1]
+        if tied:
+            for each in np.unique(x[place]):
+                same = place[x[place] == each]
+                y[same] = y[same[-1]]
+    return {"g": g, "x": x, "y": y}
+
+
+@pytest.mark.parametrize(("ending", "safe"), [("parquet", False), ("csv", False), ("csv", True)])
+def test_a_staged_stream_reads_back(ending: str, safe: bool, tmp_path: Path) -> None:
+    table = tax(500).append_column("text", pa.array(["=1", "a", None, "x,y", '"'] * 100))
+    with staged(tmp_path / f"t.{ending}") as file:
+        written = stage_stream(iter([table.slice(0, 200), table.slice(200)]), file, spreadsheet_safe=safe)
+        assert pa.concat_tables(written.parts()).equals(table)
+        assert pa.concat_tables(written.parts(["text", "zip"])).equals(table.select(["text", "zip"]))
+
+
+def test_memory_of_blocks_does_not_grow(made: Synthesizer, tmp_path: Path) -> None:
+    """What Python and numpy hold at most; Arrow's own memory is measured by `bench/scale.py`."""
+
+    def peak(rows: int) -> int:
+        tracemalloc.start()
+        try:
+            made.write(tmp_path / "out.parquet", rows, seed=2)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(1_500)
+    assert peak(9_000) < 1.3 * peak(3_000)
+
+
+def test_progress_tells_blocks(made: Synthesizer, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    made.write(tmp_path / "out.parquet", ROWS, seed=2, progress=lambda s, d=0, t=1: told.append((s.name, d, t)))
+    assert [each for each in told if each[0] == "SAMPLE"][-5:] == [("SAMPLE", i, 5) for i in range(5)]
