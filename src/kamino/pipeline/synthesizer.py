@@ -401,13 +401,14 @@ class Synthesizer(Parameterised):
         import numpy as np
 
         from kamino.pipeline.output.in_blocks import in_blocks
-        from kamino.pipeline.plan.hopeless import refuse_beyond_memory
+        from kamino.pipeline.plan.hopeless import refuse_beyond_a_day, refuse_beyond_memory
 
         for name, number in (("num_rows", num_rows), ("seed", seed), ("draw_number", draw_number)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
                 raise InputError(f"found {name} {number!r} of type {type(number).__name__}; expected a whole number")
         if not (to_file and num_rows is not None and in_blocks(self.fitted, num_rows)):
             refuse_beyond_memory(num_rows, len(self.fitted.schema))
+        refuse_beyond_a_day(num_rows, len(self.fitted.schema))
         chosen = seed if seed is not None else self.settings.seed
         key = None if chosen is None else [chosen, draw_number]
         if chosen is None and self._draw_seed is not None:

@@ -19,6 +19,8 @@ from kamino.schema import Codec, Key, Schema, Source
 
 # A drawn row takes a code of eight bytes for each column, and as much again to be decoded, written and read back.
 _BYTES_PER_CELL = 32
+#: A day has about so many microseconds, and a row takes no less.
+MOST_ROWS_IN_BLOCKS = 10**11
 _GIB = 2**30
 
 
@@ -76,6 +78,19 @@ def refuse_beyond_memory(num_rows: int | None, num_columns: int) -> None:
         raise InputError(
             f"found {num_rows:,} rows asked for, which take about {needed / _GIB:,.0f} GiB to draw, on a machine with "
             f"{there / _GIB:,.1f}; ask for fewer rows, or draw several tables with kamino sample"
+        )
+
+
+def refuse_beyond_a_day(num_rows: int | None, num_columns: int) -> None:
+    """Refuse a table that would be drawn block by block for days, whatever the machine.
+
+    Raises:
+        InputError: there are more rows than a day has time for, at a million rows a second.
+    """
+    if num_rows is not None and num_rows > MOST_ROWS_IN_BLOCKS:
+        raise InputError(
+            f"found {num_rows:,} rows asked for, which take at least {num_rows * max(1, num_columns) / _GIB:,.0f} GiB of "
+            f"disk and days to draw; expected at most {MOST_ROWS_IN_BLOCKS:,}"
         )
 
 

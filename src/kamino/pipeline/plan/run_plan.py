@@ -29,7 +29,7 @@ from kamino.pipeline.plan.bound_schema import (
 )
 from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
-from kamino.pipeline.plan.hopeless import refuse_beyond_memory, refuse_hopeless
+from kamino.pipeline.plan.hopeless import refuse_beyond_a_day, refuse_beyond_memory, refuse_hopeless
 from kamino.pipeline.plan.planned_discovery import Discovery, charge, planned_domains, planned_rows, planned_types
 from kamino.pipeline.plan.public_domains import check_lists, with_public_domains
 from kamino.pipeline.plan.reference_domains import with_reference_domains
@@ -281,6 +281,7 @@ def plan_table(
     check_has_columns(private)
     if settings.sampling is not Sampling.CONSTRAINT_AWARE or why_not_closed(constraints) is not None:
         refuse_beyond_memory(num_rows, len(private.names))
+    refuse_beyond_a_day(num_rows, len(private.names))
     check_names(constraints, list(private.names) if schema is None else list(schema))
     refuse_unsaid_unit(private.names, constraints, settings)
     if schema is None and untyped:
