@@ -89,7 +89,7 @@ def refuse_beyond_a_day(num_rows: int | None, num_columns: int) -> None:
     """
     if num_rows is not None and num_rows > MOST_ROWS_IN_BLOCKS:
         raise InputError(
-            f"found {num_rows:,} rows asked for, which take at least {num_rows * max(1, num_columns) / _GIB:,.0f} GiB of "
+            f"found {num_rows:,} rows asked for, at least {num_rows * max(1, num_columns) / _GIB:,.0f} GiB of "
             f"disk and days to draw; expected at most {MOST_ROWS_IN_BLOCKS:,}"
         )
 
