@@ -99,19 +99,21 @@ CASES: Mapping[str, Case] = {
 }
 
 
-def run_command(tree: Path, arguments: Sequence[str]) -> Cost:
-    """Run `kamino` with these arguments from the source of a tree."""
-    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+def run_command(tree: Path | None, arguments: Sequence[str], *, python: str = sys.executable) -> Cost:
+    """Run `kamino` with these arguments from the source of a tree, or as it is installed beside `python`."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    if tree is not None:
+        environment["PYTHONPATH"] = str(tree / "src")
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    command = [sys.executable, "-c", _COMMAND, *arguments]
-    process = os.posix_spawn(sys.executable, command, environment, file_actions=quiet)
+    process = os.posix_spawn(python, [python, "-c", _COMMAND, *arguments], environment, file_actions=quiet)
     _, status, usage = os.wait4(process, 0)
     if os.waitstatus_to_exitcode(status):
         raise RuntimeError(f"found that kamino {' '.join(arguments)} failed; expected that it ends well")
     return Cost(seconds=usage.ru_utime + usage.ru_stime, gibibytes=usage.ru_maxrss / 2**20)
 
 
-def measure(case: Case, tree: Path, *, suffix: str = "parquet") -> dict[str, Cost]:
+def measure(case: Case, tree: Path | None, *, suffix: str = "parquet", python: str = sys.executable) -> dict[str, Cost]:
     """What fitting takes, weights of soft constraints included, and what drawing takes.
 
     The fit also draws one row, so that there is a model to draw from.
@@ -125,7 +127,7 @@ def measure(case: Case, tree: Path, *, suffix: str = "parquet") -> dict[str, Cos
         fit += ["--save-model", str(model), "-o", str(folder / "one.parquet"), "--seed", "1"]
         drawn = case.rows if case.drawn is None else case.drawn
         draw = ["sample", str(model), "-n", str(drawn), "-o", str(folder / f"out.{suffix}"), "--seed", "1"]
-        costs = {"fit": run_command(tree, fit), "draw": run_command(tree, draw)}
+        costs = {part: run_command(tree, c, python=python) for part, c in {"fit": fit, "draw": draw}.items()}
         certificate = json.loads((folder / f"out.{suffix}.certificate.json").read_text())
         broken = [each["text"] for each in certificate["constraints"] if each["hard"] and each["violations"]]
         if broken:
