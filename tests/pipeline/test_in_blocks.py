@@ -190,3 +190,12 @@ def test_progress_tells_blocks(made: Synthesizer, tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     made.write(tmp_path / "out.parquet", ROWS, seed=2, progress=lambda s, d=0, t=1: told.append((s.name, d, t)))
     assert [each for each in told if each[0] == "SAMPLE"][-5:] == [("SAMPLE", i, 5) for i in range(5)]
+
+
+def test_known_values_are_taken(made: Synthesizer) -> None:
+    """Later blocks have the values of the first one on the right sides of dependencies, and no more nulls than it."""
+    columns = _joined(made)
+    first, later = ({name: parts[i] for name, parts in columns.items()} for i in (0, 1))
+    cities = dict(zip(first["zip"].tolist(), first["city"].tolist(), strict=True))
+    assert all(cities[z] == c for z, c in zip(later["zip"].tolist(), later["city"].tolist(), strict=True))
+    assert len(np.unique(later["zip"])) > 0.5 * len(np.unique(first["zip"]))

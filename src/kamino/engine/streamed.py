@@ -21,7 +21,7 @@ from kamino.privacy.private import PrivateCodes, TableParts, open_code_parts
 from kamino.schema import Codec, CodedTable
 
 #: Bytes of codes that are kept between passes.
-KEPT_BYTES = 768 << 20
+KEPT_BYTES = 512 << 20
 #: Cells that are counted before they are asked for, at most: 8 bytes each.
 EXPECTED_CELLS = 1 << 24
 

@@ -23,7 +23,7 @@ from kamino.sampling.steps.algorithm3 import draw_indexed, draw_row_by_row
 from kamino.sampling.steps.blocks import draw_blocks
 from kamino.sampling.steps.chain.chain import draw_chain
 from kamino.sampling.steps.free import breaks_checks, draw_free
-from kamino.sampling.steps.lookup import draw_lookup
+from kamino.sampling.steps.lookup import draw_known, draw_lookup
 from kamino.sampling.steps.ownership.ownership import draw_ownership
 from kamino.sampling.steps.rejecting import draw_rejecting
 from kamino.sampling.steps.task import DrawColumn, Task
@@ -142,6 +142,8 @@ def _drawer(task: Task, options: DrawOptions) -> DrawColumn:
     step, sampling = task.step, options.sampling
     if options.world is not None and step.kind is StepKind.CHAIN:
         return draw_free  # the world has bounds for each row
+    if options.world is not None and step.kind is StepKind.LOOKUP:
+        return draw_known
     match sampling:
         case Sampling.INDEPENDENT:
             return draw_free

@@ -64,6 +64,20 @@ def draw_lookup(task: Task) -> IntArray:
     return task.with_nulls(codes, nulls)
 
 
+def draw_known(task: Task) -> IntArray:
+    """Take the values that maps give; `DEAD` for a left side that no map has. Rows without a left side are free.
+
+    Guarantees:
+        Nulls are as frequent as in the model, and what is drawn follows the maps.  [test_known_values_are_taken]
+    """
+    nulls, fixed = task.choices.draw_nulls(task.rng), _fixed_codes(task)
+    bound = np.logical_or.reduce([task.present(left) for left in _lefts(task)])
+    codes = np.where(bound, np.maximum(fixed, DEAD), DEAD)
+    free = np.flatnonzero(~bound & ~nulls)
+    codes[free] = task.choices.without_null().draw(task.rng, free)
+    return task.with_nulls(codes, nulls)
+
+
 def dependency_groups(task: Task, among: Mask | None = None) -> IntArray:
     """Number the groups of rows that must share a value; a row with a null on the left, or not among them, is alone."""
     here = np.ones(task.num_rows, dtype=np.bool_) if among is None else among
