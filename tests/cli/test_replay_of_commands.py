@@ -19,6 +19,7 @@ import kamino.io
 from kamino.cli.app import app
 from kamino.cli.commands import suggest as suggest_command
 from kamino.cli.commands import synth as synth_command
+from kamino.pipeline import engines
 from kamino.pipeline import fitting as fitting_module
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.testing.replay import assert_replay, record, remove_row
@@ -291,7 +292,7 @@ def test_a_true_count_told_as_seconds_is_caught(command: Any, monkeypatch: pytes
     table = private_table()
     clean = record(run, table)
     assert clean.play(table.slice(0, 0), neighbour=False).problems == ()
-    monkeypatch.setattr(kamino.io, "read_table", spy)
+    monkeypatch.setattr(engines, "read_table", spy)
     monkeypatch.setattr(synth_command, "print_run", tell)
     planted = record(run, table)
     assert "took 2.0 s" in planted.output[1]

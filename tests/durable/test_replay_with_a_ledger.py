@@ -72,6 +72,7 @@ def test_a_row_count_in_the_ledger_is_caught(
 ) -> None:
     """What the test above would see: a line that says how long the table is."""
     import kamino.io
+    from kamino.pipeline import engines
     from kamino.privacy.durable import ledger_lines
 
     read, body = kamino.io.read_table, ledger_lines.entry_body
@@ -82,7 +83,7 @@ def test_a_row_count_in_the_ledger_is_caught(
         counts.append(table.num_rows)
         return table
 
-    monkeypatch.setattr(kamino.io, "read_table", spy)
+    monkeypatch.setattr(engines, "read_table", spy)
     for module in (ledger_lines, store):
         monkeypatch.setattr(module, "entry_body", lambda entry: {**body(entry), "rows": counts[-1]})
 

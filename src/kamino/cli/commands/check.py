@@ -14,7 +14,7 @@ from kamino.cli.options import DataArgument, EngineOption
 from kamino.cli.render_check import print_cells, print_check
 from kamino.constraints import Constraints, value_types
 from kamino.constraints.analysis.text_orders import text_order_notes
-from kamino.errors import InputError
+from kamino.errors import ConstraintError, ConstraintErrors, InputError
 from kamino.evaluate.cells import CellCheck, add_cells, check_cells
 from kamino.evaluate.checking import as_json, check_parts, check_table
 from kamino.io import read_table
@@ -91,12 +91,20 @@ def _open_parts(data: str, query: str | None, engine: Engine | None, *, show: in
     obstacle = why_not_streamed(data, query, guarded=False, by_unit=False)
     if show:
         obstacle = "violations are shown from a table in memory; leave out --show"
-    if text is not None and any(each.reference is not None for each in Constraints.parse(text)):
+    if text is not None and _names_a_reference(text):
         obstacle = "reference tables are compared with a table in memory"
     if engine is Engine.STREAMED and obstacle is not None:
         raise InputError(f"found --engine streamed, but {obstacle}. Say --engine memory, or leave it out.")
     wanted = engine is Engine.STREAMED or (engine is not Engine.MEMORY and is_large(data))
     return open_stream(data, query) if wanted and obstacle is None else None
+
+
+def _names_a_reference(text: str) -> bool:
+    """Whether constraints name a reference table; what cannot be read is told later, with its place."""
+    try:
+        return any(each.reference is not None for each in Constraints.parse(text))
+    except (ConstraintError, ConstraintErrors):
+        return False
 
 
 def _count_cells(data: str, query: str | None, schema: Schema, *, in_parts: bool) -> tuple[CellCheck, ...]:

@@ -43,7 +43,7 @@ from kamino.privacy.accounting.meaning import Meaning, meaning_of_budget, of_eps
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
-from kamino.sampling.closed_world import why_not_closed
+from kamino.sampling.closed_world import can_close, why_not_closed
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.schema import Codec, Schema
 from kamino.schema.coding.differences import Difference
@@ -279,15 +279,29 @@ def plan_table(
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
     """
     check_has_columns(private)
-    if settings.sampling is not Sampling.CONSTRAINT_AWARE or why_not_closed(constraints) is not None:
-        refuse_beyond_memory(num_rows, len(private.names))
     refuse_beyond_a_day(num_rows, len(private.names))
     check_names(constraints, list(private.names) if schema is None else list(schema))
     refuse_unsaid_unit(private.names, constraints, settings)
     if schema is None and untyped:
+        refuse_beyond_memory(num_rows, len(private.names))
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
     known = schema_for(private, schema, settings, listed)
-    return plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
+    plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
+    if not _is_drawn_in_blocks(plan):
+        refuse_beyond_memory(num_rows, len(private.names))
+    return plan
+
+
+def _is_drawn_in_blocks(plan: RunPlan) -> bool:
+    """Whether a long table of this plan is surely drawn block by block.
+
+    Attributes that hard constraints on pairs tie together keep their order, so that each of these constraints ends at
+    the same attribute in whatever order the model chooses.
+    """
+    if plan.requirements is None or plan.settings.sampling is not Sampling.CONSTRAINT_AWARE:
+        return False
+    drawn = plan.sampling if plan.sampling is not None else plan.requirements.arrange()
+    return why_not_closed(plan.constraints) is None and can_close(drawn)
 
 
 def plan_run(

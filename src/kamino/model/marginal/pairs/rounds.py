@@ -107,9 +107,10 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
             if s.attributes not in cliques:
                 cliques.append(s.attributes)
         fit = _infer(frame, cliques, measured, fit, plan.effort)
+    noisy = purse.noise_multiplier > 0
     if _spend_rest(frame, measurer, purse, plan, measured):
-        fit = _infer(frame, cliques, measured, fit, plan.effort)
-    return _polish(frame, cliques, measured, before, fit, plan.effort) if purse.noise_multiplier > 0 else fit
+        fit = _infer(frame, cliques, measured, fit, plan.effort, polish=not noisy)
+    return _polish(frame, cliques, measured, before, fit, plan.effort) if noisy else fit
 
 
 def _choose(
