@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
-EXTRAS := postgres pandas polars neural signed
+EXTRAS := postgres pandas polars neural signed excel
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help install install-dev demo test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-useful experiments clean

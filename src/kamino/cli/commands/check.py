@@ -9,8 +9,19 @@ import typer
 from rich.text import Text
 
 from kamino.cli.console import json_text, output_console, track
+from kamino.cli.options import (
+    ColumnsOption,
+    ConstraintsOption,
+    DataArgument,
+    DropOption,
+    EncodingOption,
+    QueryOption,
+    SeparatorOption,
+    read_constraints,
+    reading_of,
+)
 from kamino.cli.render_check import print_cells, print_check
-from kamino.constraints import Constraints, value_types
+from kamino.constraints import value_types
 from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import InputError
 from kamino.evaluate.cells import check_cells
@@ -22,15 +33,17 @@ from kamino.schema import Schema
 
 
 def check(
-    data: Annotated[str, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")],
-    constraints: Annotated[
-        Path | None, typer.Option("-c", "--constraints", help="The constraint file, one a line.")
-    ] = None,
+    data: DataArgument,
+    constraints: ConstraintsOption = None,
     schema: Annotated[
         Path | None,
         typer.Option("-s", "--schema", help="Count the cells that are unreadable, outside their domain or null."),
     ] = None,
-    query: Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")] = None,
+    query: QueryOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each constraint's class, how it is counted, and what is redundant.")
     ] = False,
@@ -50,12 +63,10 @@ def check(
     declared = None
     if schema is not None:
         declared = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    table = read_table(data, query=query)
-    cells = None if declared is None else check_cells(read_table(data, query=query, private=True), declared)
-    rules = Constraints()
-    if constraints is not None:
-        text = read_text(constraints, what="constraint file")
-        rules = Constraints.parse(text, source=str(constraints), types=value_types(table))
+    reading = reading_of(query, separator, encoding, columns, drop)
+    table = read_table(data, reading=reading)
+    cells = None if declared is None else check_cells(read_table(data, reading=reading, private=True), declared)
+    rules = read_constraints(constraints, types=value_types(table))
     folder = Path() if constraints is None else constraints.parent
     references = typed_like(read_references(rules, folder=folder), table, rules)
     result = check_table(

@@ -11,15 +11,20 @@ import typer
 
 from kamino.cli.console import counted, error_console
 from kamino.cli.options import (
+    ColumnsOption,
     DataArgument,
     DatasetOption,
     DeltaOption,
+    DropOption,
+    EncodingOption,
     LedgerOption,
     QueryOption,
     ResumeOption,
     SchemaOption,
     SeedOption,
+    SeparatorOption,
     ledger_use,
+    reading_of,
     shown_epsilon,
     tell,
 )
@@ -50,6 +55,10 @@ def suggest(
         bool, typer.Option("--trust-domain", help="The types of the columns are public: use them to look for orders.")
     ] = False,
     query: QueryOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
     seed: SeedOption = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -64,17 +73,18 @@ def suggest(
     if schema is not None:
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
     settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed)
+    reading = reading_of(query, separator, encoding, columns, drop)
     facts = RunFacts(
         command="suggest",
         settings=settings,
         schema=known,
         query=query,
         finds_domains=False,
-        more={"trust_domain": trust_domain},
+        more={"trust_domain": trust_domain, **reading.to_json()},
     )
     with _entered(ledger_use(ledger, dataset, resume), data, facts) as run:
         # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
-        private = PrivateTable(read_table(data, query=query, private=not trust_domain))
+        private = PrivateTable(read_table(data, reading=reading, private=not trust_domain))
         if not private.names:
             raise InputError("found a table without columns; expected at least one")
         if known is not None:
