@@ -74,11 +74,17 @@ def refuse_beyond_memory(num_rows: int | None, num_columns: int) -> None:
         InputError: so many rows need more memory than there is.
     """
     needed, there = memory_of(num_rows or 0, num_columns), _memory()
-    if there is not None and needed > there:
+    if there is not None and is_beyond_memory(num_rows, num_columns):
         raise InputError(
             f"found {num_rows:,} rows asked for, which take about {needed / _GIB:,.0f} GiB to draw, on a machine with "
             f"{there / _GIB:,.1f}; ask for fewer rows, or draw several tables with kamino sample"
         )
+
+
+def is_beyond_memory(num_rows: int | None, num_columns: int) -> bool:
+    """Whether this machine cannot hold a table while it is drawn."""
+    there = _memory()
+    return there is not None and memory_of(num_rows or 0, num_columns) > there
 
 
 def refuse_beyond_a_day(num_rows: int | None, num_columns: int) -> None:

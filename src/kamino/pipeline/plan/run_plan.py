@@ -30,7 +30,7 @@ from kamino.pipeline.plan.bound_schema import (
 )
 from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
 from kamino.pipeline.plan.hints import hints_of, model_attributes
-from kamino.pipeline.plan.hopeless import refuse_beyond_a_day, refuse_beyond_memory, refuse_hopeless
+from kamino.pipeline.plan.hopeless import is_beyond_memory, refuse_beyond_a_day, refuse_beyond_memory, refuse_hopeless
 from kamino.pipeline.plan.planned_discovery import Discovery, charge, planned_domains, planned_rows, planned_types
 from kamino.pipeline.plan.public_domains import check_lists, with_public_domains
 from kamino.pipeline.plan.reference_domains import with_reference_domains
@@ -289,7 +289,7 @@ def plan_table(
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
     known = schema_for(private, schema, settings, listed, declared)
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
-    if not _is_drawn_in_blocks(plan):
+    if is_beyond_memory(num_rows, len(private.names)) and not _is_drawn_in_blocks(plan):
         refuse_beyond_memory(num_rows, len(private.names))
     return plan
 
