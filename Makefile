@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
-EXTRAS := postgres pandas polars neural signed
+EXTRAS := postgres pandas polars neural signed excel
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
+.PHONY: help install install-dev demo docs test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -82,6 +82,11 @@ bench-useful: install-dev ## measure usefulness on FOLDERS="..." with the outsid
 
 experiments: install-dev ## run the paper's experiments on DATA=FOLDER (hours)
 	$(BIN)/python -m bench.paper.all $(if $(DATA),--data $(DATA))
+
+docs: install-dev    ## build the site into build/site; a link that leads nowhere is an error
+	@$(PIP) --group docs
+	$(BIN)/python -m mkdocs build --quiet --strict
+	@echo "Open build/site/index.html"
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 
 from kamino.cli.app import app
 from kamino.cli.commands import suggest as suggest_command
+from kamino.engine import with_types
 from kamino.engine.suggesting import suggest_constraints
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateTable, open_table  # noqa: TID251
+from kamino.schema import Schema
 
 ATTRIBUTES = """\
 attributes:
@@ -79,3 +81,40 @@ def test_suggest_without_a_unit_protects_a_row(suggest: Any) -> None:
     assert "unit: one row." in text
     assert table.num_rows == 300
     assert gate.unit.max_rows == 1
+
+
+def test_types_without_domains_keep_values() -> None:
+    text = pa.table(
+        {
+            "whole": ["7", "-12345678901", None, "x"],
+            "real": ["1.25", "-3e5", None, "nan"],
+            "day": ["2024-01-31", "0001-01-01", None, "?"],
+            "moment": ["2024-01-31 10:20:30", None, "1999-12-31 23:59:59", "?"],
+            "word": ["a", "", None, "b"],
+        }
+    )
+    kinds = {"whole": "integer", "real": "real", "day": "date", "moment": "datetime", "word": "categorical"}
+    lines = [f"  {name}: {{type: {kind}, nullable: true}}" for name, kind in kinds.items()]
+    typed = open_table(with_types(PrivateTable(text), Schema.from_yaml("attributes:\n" + "\n".join(lines))))
+    assert typed.column("whole").to_pylist() == [7, -12345678901, None, None]
+    assert typed.column("real").to_pylist() == [1.25, -3e5, None, None]
+    assert [None if day is None else day.isoformat() for day in typed.column("day").to_pylist()] == [
+        "2024-01-31", "0001-01-01", None, None,
+    ]  # fmt: skip
+    assert [str(each) for each in typed.column("moment").to_pylist()] == [
+        "2024-01-31 10:20:30", "None", "1999-12-31 23:59:59", "None",
+    ]  # fmt: skip
+    assert typed.column("word").to_pylist() == ["a", "", None, "b"]
+
+
+def test_suggest_works_with_the_draft_of_init(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    begin = rng.integers(0, 700, 3_000)
+    days = pa.array(begin, pa.int32()).cast(pa.date32()), pa.array(begin + rng.integers(0, 9, 3_000), pa.int32())
+    table = pa.table({"begin": days[0], "end": days[1].cast(pa.date32()), "a": begin % 7, "b": begin % 7 * 2})
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    data, schema = str(tmp_path / "t.csv"), str(tmp_path / "s.yaml")
+    assert CliRunner().invoke(app, ["init", data, "-o", schema]).exit_code == 0
+    ran = CliRunner().invoke(app, ["suggest", data, "-s", schema, "-e", "3"])
+    assert ran.exit_code == 0, ran.output
+    assert {"a -> b", "b -> a", "check (begin <= end)"} <= {line.split("  #")[0] for line in ran.stdout.splitlines()}

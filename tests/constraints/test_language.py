@@ -185,6 +185,19 @@ def test_constants_take_the_type_of_their_attribute(kind: ValueType, text: str, 
     assert bound.predicates == (Comparison(Column("a"), Operator.EQ, Constant(value)),)
 
 
+def test_ddl_lists_what_is_not_taken_over() -> None:
+    found, left_out = Constraints.split_ddl(
+        "create table t (id int primary key, a int null check (a > 0) default 3, b int references u (c), "
+        "e text check (e like '%@%'), foreign key (a) references z (q), check (length(e) > 3), "
+        "constraint both unique (a, b))"
+    )
+    assert str(found).splitlines() == ["check (id is not null)", "key (id)", "check (a > 0)", "key (a, b)"]
+    assert left_out == (
+        "a: DEFAULT 3", "b: REFERENCES u (c)", "e: CHECK (e LIKE '%@%')", "FOREIGN KEY (a) REFERENCES z (q)",
+        "CHECK (LENGTH(e) > 3)",
+    )  # fmt: skip
+
+
 def test_from_ddl_reads_keys_nulls_and_checks() -> None:
     sql = """
     CREATE TABLE people (

@@ -14,7 +14,7 @@ import pytest
 
 from kamino.errors import InputError
 from kamino.io import read_table
-from kamino.io.databases.postgres import _convert_types
+from kamino.io.databases.postgres import convert_types
 
 INFINITE = pa.table({"day": pa.array([0, 2**31 - 1], pa.int32()).view(pa.date32())})
 
@@ -38,7 +38,7 @@ def test_object_columns_stay_text(values: list[object]) -> None:
 @pytest.mark.parametrize("texts", [["1", "2"], ["1.25", None], ["NaN", "Infinity"], ["9" * 90, "1"]])
 def test_numeric_is_a_float_whatever_it_holds(texts: list[str | None]) -> None:
     field = pa.field("n", pa.string(), metadata={"ADBC:postgresql:typname": "numeric"})
-    table = _convert_types(pa.table([pa.array(texts, pa.string())], schema=pa.schema([field])), private=True)
+    table = convert_types(pa.table([pa.array(texts, pa.string())], schema=pa.schema([field])), private=True)
     assert table.schema.field("n").type == pa.float64()
 
 

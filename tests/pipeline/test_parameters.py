@@ -196,9 +196,10 @@ def test_a_pickle_holds_no_private_cell() -> None:
     state = made.__getstate__()
     assert set(state) == {
         *("_given", "settings", "schema", "constraints", "_folder", "_fitted"),
-        *("_ledger", "_run", "_draw_seed", "_num_draws"),
+        *("_ledger", "_run", "_catalogue", "_draw_seed", "_num_draws"),
     }
     assert state["_run"] is None
+    assert state["_catalogue"] is None
     assert dict(state["_fitted"].texts) == dict(made.fitted.to_bundle().texts)
     assert state["_given"] == made.get_params()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from itertools import combinations
 
 import pyarrow as pa
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kamino.errors import SchemaError
-from kamino.schema import Key, make_keys
-from kamino.schema.keys import _mix, pattern_widths
+from kamino.schema import Codec, CodedTable, Key, Schema, make_keys
+from kamino.schema.keys import _mix, check_keys, pattern_widths
 
 
 @settings(deadline=None)
@@ -56,3 +57,25 @@ def test_bad_patterns(pattern):
 def test_mixing_is_one_to_one():
     for bits in (8, 9):
         assert {_mix(number, bits) for number in range(2**bits)} == set(range(2**bits))
+
+
+def test_two_keys_never_get_the_same_values() -> None:
+    attributes = {
+        "id": Key(dtype="int64"),
+        "account": Key(dtype="int32"),
+        "one": Key(),
+        "two": Key(pattern="uuid"),
+        "code": Key(pattern="C{:04d}"),
+        "alone": Key(pattern="P{:04d}"),
+    }
+    codec = Codec(Schema(attributes=attributes))
+    parts = [codec.decode(CodedTable(columns={}, num_rows=3), first_key=first) for first in (1, 4)]
+    columns = {name: [v for part in parts for v in part.column(name).to_pylist()] for name in attributes}
+    assert columns["id"] == [1, 3, 5, 7, 9, 11]
+    assert columns["code"][:2] == ["C0001", "C0002"]
+    for one, other in combinations(columns, 2):
+        assert not set(columns[one]) & set(columns[other]), (one, other)
+    assert all(len(set(values)) == 6 for values in columns.values())
+    check_keys({"a": Key(pattern="{:01d}")}, 9)
+    with pytest.raises(SchemaError, match="expected at least 10"):
+        check_keys({"a": Key(pattern="{:01d}"), "b": Key(pattern="{:01d}")}, 5)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pyarrow as pa
 import pytest
 
-from kamino.schema import Categorical, Integer, Real, Schema, Source, draft_schema
+from kamino.schema import Categorical, Integer, Key, Real, Schema, Source, draft_schema
 from kamino.schema.files.names import looks_like_code, proposed_range, with_usual_ranges
 from kamino.schema.files.value_lists import VALUE_LISTS
 
@@ -69,3 +71,16 @@ def test_public_lists_hold_each_value_once() -> None:
     }
     assert all(len(set(values)) == len(values) for values in VALUE_LISTS.values())
     assert "Rhode Island" in VALUE_LISTS["us-states"]
+
+
+def test_uuids_and_emails_are_keys() -> None:
+    ids = [str(uuid.uuid4()) for _ in range(4)]
+    mails = ["a@b.org", None, "c.d@e.co.uk", "a@b.org"]
+    table = pa.table({"row_guid": ids, "contact_email": mails, "ref": ids, "who": mails, "city": ["x@y"] * 4})
+    named = draft_schema(table, codes=True)
+    assert (named["row_guid"], named["contact_email"]) == (Key(pattern="uuid"), Key(pattern="person{}@example.org"))
+    assert all(isinstance(named[name], Categorical) for name in ("ref", "who", "city"))
+    looked = draft_schema(table, codes=True, looks=True)
+    assert (looked["ref"], looked["who"]) == (Key(pattern="uuid"), Key(pattern="person{}@example.org"))
+    assert isinstance(looked["city"], Categorical)
+    assert not any(isinstance(each, Key) for each in draft_schema(table).attributes.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from pathlib import Path
 from typing import Annotated
@@ -10,20 +11,56 @@ import typer
 
 from kamino.cli.console import error_console
 from kamino.constraints import Constraints
+from kamino.constraints.types import ValueTypes
 from kamino.errors import InputError
+from kamino.io import Reading
 from kamino.io.text import read_text
 from kamino.pipeline import Backend, Engine, Preset, SequenceMode, WeightMode
+from kamino.pipeline.inputs import constraints_from
 from kamino.pipeline.ledgering import LedgerUse
 from kamino.privacy import Neighbours
 from kamino.sampling import Sampling
 
-DataArgument = Annotated[
-    str,
-    typer.Argument(help="A .csv or .parquet file, a folder of .parquet, or a database: duckdb:///f.db, postgresql://…"),
+DATA_HELP = (
+    "A file (.csv, .tsv, .jsonl, .parquet, .feather, .xlsx), a folder of .parquet, or a database: duckdb:///f.db, "
+    "postgresql://… with -q or #table"
+)
+DataArgument = Annotated[str, typer.Argument(help=DATA_HELP)]
+QueryOption = Annotated[
+    str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database; the sheet of a workbook.")
 ]
-QueryOption = Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")]
+OutputOption = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        help="The synthetic table: .csv, .tsv, .jsonl, .parquet, .feather, or duckdb:///f.db#table, "
+        "postgresql://…#table.",
+    ),
+]
+_READING = "Reading"
+SeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--separator", help="Between cells of a text file; found in its header if left out.", rich_help_panel=_READING
+    ),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", help="Of a text file, such as cp1252; found in its header if left out.", rich_help_panel=_READING
+    ),
+]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option("--columns", help="Read these columns only; may be repeated.", rich_help_panel=_READING),
+]
+DropOption = Annotated[
+    list[str] | None, typer.Option("--drop", help="Leave this column out; may be repeated.", rich_help_panel=_READING)
+]
 ConstraintsOption = Annotated[
-    Path | None, typer.Option("-c", "--constraints", help="The constraint file, one constraint a line.")
+    Path | None,
+    typer.Option("-c", "--constraints", help="The constraint file, one a line; or .sql with a CREATE TABLE."),
 ]
 SchemaOption = Annotated[Path | None, typer.Option("-s", "--schema", help="The schema file (see kamino init).")]
 EpsilonOption = Annotated[
@@ -153,11 +190,32 @@ ClusterOption = Annotated[
 ]
 
 
-def read_constraints(path: Path | None) -> Constraints:
-    """The constraints of a file; none where there is no file."""
+def reading_of(
+    query: str | None, separator: str | None, encoding: str | None, columns: list[str] | None, drop: list[str] | None
+) -> Reading:
+    """How the table is read, as the options say. Several names may stand in one option, with commas between."""
+    return Reading(query=query, separator=separator, encoding=encoding, columns=_named(columns), drop=_named(drop))
+
+
+def _named(given: list[str] | None) -> tuple[str, ...]:
+    return tuple(name for text in given or () for name in next(csv.reader([text])))
+
+
+def read_constraints(path: Path | None, *, types: ValueTypes | None = None) -> Constraints:
+    """The constraints of a file; none where there is no file. What of DDL was not taken over is told."""
     if path is None:
         return Constraints()
-    return Constraints.parse(read_text(path, what="constraint file"), source=str(path))
+    if path.suffix.lower() == ".sql":
+        found = constraints_from(path, tell=tell)
+        return found if types is None else found.bind(types)
+    return Constraints.parse(read_text(path, what="constraint file"), source=str(path), types=types)
+
+
+def told_constraints(path: Path | None) -> Constraints | Path:
+    """The same for a run, which takes the path of the file, where reference tables are named from; DDL names none."""
+    if path is None or path.suffix.lower() != ".sql":
+        return Constraints() if path is None else path
+    return read_constraints(path)
 
 
 def ledger_use(path: Path | None, dataset: str | None, resume: bool | None) -> LedgerUse | None:

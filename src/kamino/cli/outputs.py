@@ -12,6 +12,8 @@ import pyarrow as pa
 from kamino.errors import InputError
 from kamino.io import write_table
 from kamino.io.atomic import atomic_file, target_of, temporary
+from kamino.io.databases.sql import split_table
+from kamino.io.databases.storing import DatabaseTable, refuse_unwritable_database
 from kamino.pipeline.output.writing import certificate_paths
 
 
@@ -50,20 +52,31 @@ def refuse_unwritable_table(output: Path) -> None:
         write_table(pa.table({"a": pa.array([], pa.int64())}), trial)
 
 
-def refuse_table(output: Path, *inputs: Path | str | None) -> None:
+def certificates_of(output: str) -> tuple[Path, ...]:
+    """Where the certificate of a table goes, be it a file or a table of a database."""
+    target = DatabaseTable.of(output)
+    return certificate_paths(Path(output)) if target is None else (target.certificate,)
+
+
+def refuse_table(output: str, *inputs: Path | str | None) -> None:
     """Refuse a table, or its certificate, that cannot be written or that would replace an input."""
-    certificates = certificate_paths(output)
-    for path in (output, *certificates):
+    target, certificates = DatabaseTable.of(output), certificates_of(output)
+    for path in (*(() if target is not None else (Path(output),)), *certificates):
         refuse_overwriting(path, *inputs)
-    refuse_unwritable_table(output)
+    if target is None:
+        refuse_unwritable_table(Path(output))
+    else:
+        if any(given is not None and str(given) == output for given in inputs):
+            raise InputError(f"{target}: found an output that is also an input; expected another name")
+        refuse_unwritable_database(target)
     for path in certificates:
         refuse_unwritable(path)
 
 
-def refuse_model(model: Path, output: Path, *inputs: Path | str | None) -> None:
+def refuse_model(model: Path, output: str, *inputs: Path | str | None) -> None:
     """Refuse a file beside the table that cannot be written, or that would replace an input, table or certificate."""
     refuse_overwriting(model, *inputs)
-    for path in (output, *certificate_paths(output)):
+    for path in (*(() if DatabaseTable.of(output) is not None else (Path(output),)), *certificates_of(output)):
         refuse_same(path, model)
     refuse_unwritable(model)
 
@@ -84,7 +97,7 @@ def _file_of(given: Path | str | None) -> Path | None:
     """The file an input is read from; None for one that is not given, or that a server holds."""
     if given is None:
         return None
-    scheme, separator, rest = str(given).partition("://")
+    scheme, separator, rest = split_table(str(given))[0].partition("://")
     if not separator:
         return Path(given)
     name = rest.removeprefix("/")

@@ -18,7 +18,7 @@ _RELATIONS = {"add_remove": "one more or one less", "replace": "one replaced"}
 
 
 def print_run(
-    console: Console, certificate: Mapping[str, Any], *, output: Path | None, seconds: float | None = None
+    console: Console, certificate: Mapping[str, Any], *, output: Path | str | None, seconds: float | None = None
 ) -> None:
     """Budget, domains, constraints and where the table went; `seconds` only where no private table was read.
 
@@ -84,7 +84,7 @@ def _sweeps(constraints: list[dict[str, Any]]) -> Table:
     return grid
 
 
-def _facts(certificate: Mapping[str, Any], output: Path | None, seconds: float | None) -> list[tuple[str, Text]]:
+def _facts(certificate: Mapping[str, Any], output: Path | str | None, seconds: float | None) -> list[tuple[str, Text]]:
     privacy = certificate["privacy"]
     spent = privacy["spent_epsilon"]
     facts = [

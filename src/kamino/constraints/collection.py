@@ -79,6 +79,21 @@ class Constraints:
 
         return cls(parse_ddl(sql, dialect=dialect, source=source))
 
+    @classmethod
+    def split_ddl(
+        cls, sql: str, *, dialect: str | None = None, source: str = "<ddl>"
+    ) -> tuple[Constraints, tuple[str, ...]]:
+        """Read one `CREATE TABLE` statement, and list what of it is no constraint here: other checks, references, …
+
+        >>> found, left_out = Constraints.split_ddl("create table t (a int check (a > 0), b int references u (c))")
+        >>> print(found, left_out)
+        check (a > 0) ('b: REFERENCES u (c)',)
+        """
+        from kamino.constraints.language.ddl import split_ddl  # sqlglot is slow to import
+
+        found, left_out = split_ddl(sql, dialect=dialect, source=source)
+        return cls(found), left_out
+
     def bind(self, types: ValueTypes) -> Constraints:
         """The same constraints with constants of the attributes' types; `ConstraintErrors` if any does not fit."""
         return _checked(self.items, [], types)

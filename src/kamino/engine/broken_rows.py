@@ -5,6 +5,10 @@
 - The repeats of X: rows but for the first of each value. A new row adds one or none.
 - An order within equal X: f / (T - 1) of `kamino.engine.rates`, for a public T. A new row moves it by at most 1,
   another in its place by at most 2; by at most 1 if X is empty, so that all rows are one group.
+- Rows with a > b. A row adds one or none.
+- Pairs of different rows, i and j, with a of i above b of j, divided by 2 (T - 1) for the larger T of a public number
+  and the number n of rows. A new row makes at most 2 n such pairs: that is at most 1 while n < T, and beyond it the
+  divisor grows as well. A row in its place moves at most 2 (n - 1) of them.
 
 Rows with a null in a named column break nothing and are left out. Computed from private rows: for the gate only.
 """
@@ -12,6 +16,7 @@ Rows with a null in a named column break nothing and are left out. Computed from
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,3 +89,39 @@ def order_statistic(table: pa.Table, line: str, groups: Codes, top: int) -> floa
     violations = np.bincount(groups + 1, weights=violations_per_row(table, constraint)) / 2
     # C(T, 2) / (T - 1) = T / 2
     return float(np.sum(violations / (sizes * (sizes - 1) / 2)) * top / 2)
+
+
+def count_greater(table: pa.Table, one: str, other: str) -> float:
+    """Count rows whose value of the first column is above that of the second.
+
+    Guarantees:
+        A row moves it by at most 1.  [test_no_row_moves_a_comparison_further]
+    """
+    a, b = _comparable(table, one, other)
+    return float(np.count_nonzero(a > b))
+
+
+def chance_of_greater(table: pa.Table, one: str, other: str, top: int) -> float:
+    """Return how many pairs of different rows have the first column of one above the second of the other, by 2 (T - 1).
+
+    Guarantees:
+        A row moves it by at most 1.  [test_no_row_moves_a_comparison_further]
+    """
+    a, b = _comparable(table, one, other)
+    pairs = int(np.searchsorted(np.sort(b), a, side="left").sum()) - int(np.count_nonzero(a > b))
+    return pairs / (2.0 * (max(len(a), top) - 1))
+
+
+def _comparable(table: pa.Table, one: str, other: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The values of two columns, of rows that have both, as numbers."""
+    columns = [table.column(name) for name in (one, other)]
+    there = pc.and_(pc.is_valid(columns[0]), pc.is_valid(columns[1]))
+    found = []
+    for column in columns:
+        kept = column.filter(there)
+        kind = pa.int32() if pa.types.is_date32(kept.type) else pa.int64() if pa.types.is_temporal(kept.type) else None
+        found.append(
+            np.asarray((kept.cast(kind) if kind is not None else kept.cast(pa.float64(), safe=False)).to_numpy())
+        )
+    clean = ~(np.isnan(found[0]) | np.isnan(found[1]))
+    return found[0][clean], found[1][clean]

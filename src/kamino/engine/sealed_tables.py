@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from contextlib import suppress
+from typing import Any
+
 import pyarrow as pa
 
 from kamino.engine.streamed import EncodedParts
+from kamino.errors import SchemaError
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateCodes, PrivateTable, open_parts, open_rows, open_table
-from kamino.schema import Attribute, Categorical, Codec, Integer, Schema, check_columns, draft_schema
+from kamino.schema import (
+    Attribute,
+    Categorical,
+    Codec,
+    Date,
+    Datetime,
+    Integer,
+    Real,
+    Schema,
+    check_columns,
+    draft_schema,
+)
 from kamino.schema.dtypes import is_text
 from kamino.schema.files.draft import with_asserted
 
@@ -27,10 +43,50 @@ def encode(private: PrivateTable, codec: Codec) -> PrivateCodes:
 
 
 def with_types(private: PrivateTable, schema: Schema) -> PrivateTable:
-    """The table with the types and domains of the schema; keys, whose values mean nothing, are left out."""
-    codec = Codec(schema)
-    typed = codec.decode(codec.encode(open_table(private)))
-    return PrivateTable(typed.select(list(codec.attributes)))
+    """The table with the types and domains of the schema; keys, whose values mean nothing, are left out.
+
+    A number or time without a domain is taken for one of the widest range there is, and a category without values
+    stays as it is in the table: nothing is looked up there.
+
+    Guarantees:
+        What has no domain keeps its values.  [test_types_without_domains_keep_values]
+    """
+    wide = schema
+    for name in schema.missing_domains:
+        wide = wide.with_attribute(name, _widest(schema[name]))
+    raw = wide.missing_domains
+    codec = Codec(Schema(attributes={name: each for name, each in wide.attributes.items() if name not in raw}))
+    table = open_table(private)
+    typed = codec.decode(codec.encode(table.drop_columns(list(raw))))
+    kept = [name for name in schema if name in codec.attributes or name in raw]
+    columns = {name: table.column(name) if name in raw else typed.column(name) for name in kept}
+    return PrivateTable(pa.table(columns))
+
+
+def _widest(attribute: Attribute) -> Attribute:
+    """The attribute with the widest range it can have; as it is if that is not known, or if its values are listed."""
+    ranges: list[tuple[Any, Any]]
+    match attribute:
+        case Integer():
+            bits = min(60, attribute.arrow_type.bit_width - pa.types.is_signed_integer(attribute.arrow_type))
+            low = -(2**bits) if pa.types.is_signed_integer(attribute.arrow_type) else 0
+            ranges = [(low, 2**bits - 1)]
+        case Real():
+            ranges = [(-(10**digits), 10**digits) for digits in range(18 - attribute.decimals, 0, -1)]
+        case Date():
+            ranges = [(dt.date.min, dt.date.max), _COMMON_DAYS]
+        case Datetime():
+            first, last = (dt.datetime(day.year, day.month, day.day) for day in _COMMON_DAYS)
+            ranges = [(first, last)]
+        case _:
+            return attribute
+    for low, high in ranges:
+        with suppress(SchemaError, OverflowError):
+            return attribute.with_domain(min=low, max=high)
+    return attribute
+
+
+_COMMON_DAYS = (dt.date(1700, 1, 1), dt.date(2250, 1, 1))
 
 
 def trusted_attribute(private: PrivateTable, name: str, attribute: Attribute) -> Attribute:

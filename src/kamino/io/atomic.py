@@ -206,6 +206,22 @@ def place_together(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
                 file.aside.unlink(missing_ok=True)
 
 
+@contextmanager
+def moved_aside(file: StagedFile) -> Iterator[None]:
+    """Move the old file aside for the block, in which what it vouches for goes; put it back if the block fails."""
+    with telling_what_failed(file.path):
+        _move_aside(file)
+        _sync_folders(file)
+    try:
+        yield
+    except BaseException:
+        if file.aside.exists():
+            os.replace(file.aside, file.target)
+        raise
+    with suppress(OSError):
+        file.aside.unlink(missing_ok=True)
+
+
 def _swap(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
     """Steps 1 to 4. Each change of a name is one call, and the folders are forced to the disk in between."""
     with telling_what_failed(main.path):

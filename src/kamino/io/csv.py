@@ -1,4 +1,4 @@
-"""Read a CSV file: commas, a header row, UTF-8, double quotes around cells that need them.
+"""Read a CSV file: a header row, double quotes around cells that need them; separator and encoding by its dialect.
 
 An empty cell is null, quoted or not; no other text is. Blank lines are skipped. Types are found by `infer`.
 """
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.csv_faults import find_fault, find_open_quote, header_of
+from kamino.io.formats.dialect import Dialect, Settled, settle
 from kamino.io.infer import infer_column
 from kamino.io.normalise import check_names, normalise_table
 
@@ -23,10 +24,13 @@ BLOCK_BYTES = 1 << 24
 COUNT_BYTES = 1 << 24
 
 
-def read_csv(path: Path, *, types: pa.Schema | None = None, as_text: bool = False) -> pa.Table:
+def read_csv(
+    path: Path, *, types: pa.Schema | None = None, as_text: bool = False, dialect: Dialect = Dialect()
+) -> pa.Table:
     """Read a CSV file, plain or compressed by gzip, with types that fit each whole column.
 
-    With `types`, columns get these instead; with `as_text`, all are strings, whatever the cells hold.
+    With `types`, columns get these instead; with `as_text`, all are strings, whatever the cells hold. What `dialect`
+    does not say of separator and encoding is found in the header line.
 
     Guarantees:
         - With `as_text`, the types do not depend on the cells.  [test_as_text_ignores_the_cells]
@@ -35,44 +39,48 @@ def read_csv(path: Path, *, types: pa.Schema | None = None, as_text: bool = Fals
         - With `types`, a cell of another type is an `InputError`.  [test_a_cell_of_another_type_is_told]
     """
     try:
-        names = check_header(path)
-        text = _read_text(path, names)
+        how = settle(path, open_csv, dialect)
+        names = check_header(path, how)
+        text = _read_text(path, names, how)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError(f"{path}: the gzip data is damaged or cut short. Compress the file again.") from None
-    if as_text:
-        return text
+    return text if as_text else with_types(text, types, where=str(path))
+
+
+def with_types(text: pa.Table, types: pa.Schema | None, *, where: str) -> pa.Table:
+    """Columns of text as the types that are known; as the first that fits all cells where none is known."""
     wanted = {field.name: field.type for field in types} if types is not None else {}
     columns = [
-        _typed(column, wanted.get(name), f"{path}: column {name!r}")
-        for name, column in zip(names, text.columns, strict=True)
+        _typed(column, wanted.get(name), f"{where}: column {name!r}")
+        for name, column in zip(text.column_names, text.columns, strict=True)
     ]
-    return normalise_table(pa.Table.from_arrays(columns, names=names), where=str(path))
+    return normalise_table(pa.Table.from_arrays(columns, names=text.column_names), where=where)
 
 
-def check_header(path: Path) -> list[str]:
+def check_header(path: Path, how: Settled) -> list[str]:
     """Return the names of the columns; refuse names that cannot be, and a quote that is never closed."""
-    names = header_of(path, open_csv)
+    names = header_of(path, how)
     check_names(names, where=str(path))
-    if _count_quotes(path) % 2 == 1:
+    if _count_quotes(path, how) % 2 == 1:
         # The parser takes an open quote for one cell that reaches to the end of the file.
-        find_open_quote(path, open_csv)
+        find_open_quote(path, how)
     return names
 
 
-def open_batches(path: Path, names: list[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
+def open_batches(path: Path, names: list[str], wanted: list[str], how: Settled) -> Iterator[pa.RecordBatch]:
     """Read some of the columns as strings, batch by batch, as `read_csv` reads them all."""
     import pyarrow.csv as csv  # slow to import: only when a file is read
 
-    with open_csv(path) as handle, csv.open_csv(handle, **_options(names, wanted)) as reader:
+    with how.opener(path) as handle, csv.open_csv(handle, **_options(names, how, wanted)) as reader:
         if wanted == names and reader.schema.names != names:
             raise _unclear_header(path)
         yield from reader
 
 
-def read_csv_parts(path: Path, *, types: pa.Schema) -> Iterator[pa.Table]:
+def read_csv_parts(path: Path, *, types: pa.Schema, dialect: Dialect) -> Iterator[pa.Table]:
     """Read a CSV file part by part, with columns of these types: one that was written so."""
     names = list(types.names)
-    for batch in open_batches(path, names, names):
+    for batch in open_batches(path, names, names, settle(path, open_csv, dialect)):
         columns = [
             _typed(pa.chunked_array([column]), types.field(name).type, f"{path}: column {name!r}")
             for name, column in zip(names, batch.columns, strict=True)
@@ -84,13 +92,13 @@ def _unclear_header(path: Path) -> InputError:
     return InputError(f"{path}:1: the header cannot be read in one way only. Quote each name that has a quote in it.")
 
 
-def _options(names: list[str], wanted: list[str] | None = None) -> dict[str, Any]:
+def _options(names: list[str], how: Settled, wanted: list[str] | None = None) -> dict[str, Any]:
     """How the fast parser reads a file: every cell as a string, an empty one as null."""
     import pyarrow.csv as csv
 
     return {
         "read_options": csv.ReadOptions(block_size=BLOCK_BYTES),
-        "parse_options": csv.ParseOptions(newlines_in_values=True),
+        "parse_options": csv.ParseOptions(newlines_in_values=True, delimiter=how.separator),
         "convert_options": csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
             strings_can_be_null=True,
@@ -122,28 +130,28 @@ def open_csv(path: Path) -> BinaryIO:
     return open(path, "rb")
 
 
-def _count_quotes(path: Path) -> int:
-    with open_csv(path) as handle:
+def _count_quotes(path: Path, how: Settled) -> int:
+    with how.opener(path) as handle:
         return sum(part.count(b'"') for part in iter(lambda: handle.read(COUNT_BYTES), b""))
 
 
-def _read_text(path: Path, names: list[str]) -> pa.Table:
+def _read_text(path: Path, names: list[str], how: Settled) -> pa.Table:
     """Read all cells as strings, an empty one as null."""
-    table = _parse(path, names)
+    table = _parse(path, names, how)
     if table is None:
-        find_fault(path, open_csv, num_columns=len(names))
+        find_fault(path, how, num_columns=len(names))
         return pa.table({name: pa.array([], pa.string()) for name in names})
     if table.column_names != names:
         raise _unclear_header(path)
     return table
 
 
-def _parse(path: Path, names: list[str]) -> pa.Table | None:
+def _parse(path: Path, names: list[str], how: Settled) -> pa.Table | None:
     """Run the fast parser. None when it fails: its error quotes a row, so it must not reach a traceback."""
     import pyarrow.csv as csv  # slow to import: only when a file is read
 
     try:
-        with open_csv(path) as handle:
-            return csv.read_csv(handle, **_options(names))
+        with how.opener(path) as handle:
+            return csv.read_csv(handle, **_options(names, how))
     except pa.ArrowInvalid:
         return None

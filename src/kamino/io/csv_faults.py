@@ -9,38 +9,37 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from kamino.errors import InputError
+from kamino.io.formats.dialect import COMMA, Settled
 
-Opener = Callable[[Path], BinaryIO]
 
-
-def header_of(path: Path, opener: Opener) -> list[str]:
+def header_of(path: Path, how: Settled) -> list[str]:
     """Return the column names: the cells of the first line that is not blank."""
     try:
-        with _unlimited_cells(), _lines(opener(path)) as lines:
-            for row in csv.reader(lines):
+        with _unlimited_cells(), _lines(how.opener(path)) as lines:
+            for row in csv.reader(lines, delimiter=how.separator):
                 if row:
                     return row
     except UnicodeDecodeError:
-        _raise_not_utf8(path, opener)
+        _raise_not_utf8(path, how)
     raise InputError(f"{path}: the file is empty. Expected a header row with the column names.")
 
 
-def find_open_quote(path: Path, opener: Opener) -> None:
+def find_open_quote(path: Path, how: Settled) -> None:
     """Raise an error when a quoted cell is never closed, or text follows its closing quote."""
     last_line = 0
     try:
-        with _unlimited_cells(), _lines(opener(path)) as lines:
-            reader = csv.reader(lines, strict=True)
+        with _unlimited_cells(), _lines(how.opener(path)) as lines:
+            reader = csv.reader(lines, delimiter=how.separator, strict=True)
             for _ in reader:
                 last_line = reader.line_num
     except UnicodeDecodeError:
-        _raise_not_utf8(path, opener)
+        _raise_not_utf8(path, how)
     except csv.Error:
         raise InputError(
             f"{path}:{last_line + 1}: a quoted cell is not closed, or text follows its closing quote. Close "
@@ -48,23 +47,23 @@ def find_open_quote(path: Path, opener: Opener) -> None:
         ) from None
 
 
-def find_fault(path: Path, opener: Opener, *, num_columns: int) -> None:
+def find_fault(path: Path, how: Settled, *, num_columns: int) -> None:
     """Raise the error that made the parser stop; return if the file has a header row and nothing else."""
     num_rows = 0
     try:
-        with _unlimited_cells(), _lines(opener(path)) as lines:
-            reader = csv.reader(lines)
+        with _unlimited_cells(), _lines(how.opener(path)) as lines:
+            reader = csv.reader(lines, delimiter=how.separator)
             start = 1
             for row in reader:
                 if row and len(row) != num_columns:
                     raise InputError(
                         f"{path}:{start}: the row has {len(row)} cells, expected {num_columns} as in the "
-                        "header. Complete the row, and quote cells that contain a comma."
+                        f"header. Complete the row, and quote cells that contain {_named(how.separator)}."
                     )
                 num_rows += bool(row)
                 start = reader.line_num + 1
     except UnicodeDecodeError:
-        _raise_not_utf8(path, opener)
+        _raise_not_utf8(path, how)
     if num_rows > 1:
         raise InputError(
             f"{path}: cannot be parsed as CSV; a row may be longer than 16 MiB. Write the file again, or use Parquet."
@@ -76,13 +75,21 @@ def _lines(handle: BinaryIO) -> io.TextIOWrapper:
     return io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
 
 
-def _raise_not_utf8(path: Path, opener: Opener) -> None:
-    with opener(path) as handle:
+def _raise_not_utf8(path: Path, how: Settled) -> None:
+    with how.opener(path) as handle:
         for number, line in enumerate(handle, start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
-                raise InputError(f"{path}:{number}: found bytes that are not UTF-8. Save the file as UTF-8.") from None
+                raise InputError(
+                    f"{path}:{number}: found bytes that are not UTF-8. Save the file as UTF-8, or name its encoding "
+                    "(--encoding cp1252)."
+                ) from None
+
+
+def _named(separator: str) -> str:
+    """The separator in words, and how to name another where it was not told."""
+    return "a comma" if separator == COMMA else f"the separator {separator!r} (or name another: --separator)"
 
 
 @contextmanager

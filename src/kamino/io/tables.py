@@ -3,31 +3,94 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.csv import read_csv
 from kamino.io.databases.credentials import shown_source
-from kamino.io.databases.sql import is_url, read_sql
+from kamino.io.databases.sql import is_url, read_sql, split_table
+from kamino.io.formats.dialect import Dialect
 from kamino.io.frames import read_frame
 from kamino.io.parquet import read_parquet
 from kamino.io.streams.many_files import find_files, is_many
+from kamino.schema.files.messages import did_you_mean
+
+_JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_SEPARATED = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab")
+_FEATHER = (".feather", ".arrow")
+_UNTYPED = (*_SEPARATED, *_JSON_LINES, ".xlsx")
+_KNOWN = "Expected a name ending in .csv, .csv.gz, .tsv, .jsonl, .parquet, .feather or .xlsx."
 
 
-def read_table(source: object, *, query: str | None = None, private: bool = False) -> pa.Table:
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Which part of a source is read, and how. All of it is public.
+
+    query: for a database, a single SELECT or the name of a table; for a workbook, the name of a sheet.
+    separator, encoding: of a text file; None for what its header line shows.
+    columns: the columns to keep, in this order; none for all. drop: those to leave out.
+    """
+
+    query: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        Dialect(separator=self.separator, encoding=self.encoding)
+        both = [name for name in self.columns if name in self.drop]
+        if both:
+            raise InputError(f"found {', '.join(both)} both among the columns to keep and to leave out; say one")
+
+    @property
+    def dialect(self) -> Dialect:
+        """Separator and encoding."""
+        return Dialect(separator=self.separator, encoding=self.encoding)
+
+    def chosen(self, names: list[str]) -> list[str]:
+        """The columns that are kept of a table with these names.
+
+        Raises:
+            InputError: a name is not there, or none is left.
+        """
+        for name in (*self.columns, *self.drop):
+            if name not in names:
+                raise InputError(
+                    f"found no column {name!r} in the table.{did_you_mean(name, names)} Columns: {', '.join(names)}"
+                )
+        kept = [name for name in self.columns or names if name not in self.drop]
+        if not kept:
+            raise InputError("found no column that is left after --drop; keep at least one")
+        return list(dict.fromkeys(kept))
+
+    def to_json(self) -> dict[str, Any]:
+        """What differs from reading all of it, for the record."""
+        facts = {"separator": self.separator, "encoding": self.encoding, "columns": self.columns, "drop": self.drop}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in facts.items() if v}
+
+
+ALL = Reading()
+
+
+def read_table(source: object, *, query: str | None = None, private: bool = False, reading: Reading = ALL) -> pa.Table:
     """Read a table from a file, a SQL query or a data frame, with plain column types.
 
     Args:
-        source: A path ending in `.csv`, `.csv.gz` or `.parquet`; a folder of Parquet files, or a pattern such as
-            `part-*.parquet`; a URL `duckdb:///file.db` (relative; four
-            slashes for an absolute path) or `postgresql://user@host/database`; or a pandas, polars or pyarrow
-            frame.
-        private: Let no type and no error depend on what the cells hold: CSV and columns of Python objects stay text,
-            as do numbers in a dictionary; `numeric` of PostgreSQL becomes a float; a cell that its column cannot hold,
-            such as a date outside the years 1 to 9999 or bytes that are not UTF-8, becomes null.
-        query: For a URL only: a single SELECT, or the name of a table. It runs read-only.
+        source: A path ending in `.csv`, `.tsv` or `.jsonl` (also `.gz`), `.parquet`, `.feather` or `.xlsx`; a folder of
+            Parquet files, or a pattern such as `part-*.parquet`; a URL
+            `duckdb:///file.db` (relative; four slashes for an absolute path) or `postgresql://user@host/database`, with
+            `#table` behind it or a query; or a pandas, polars or pyarrow frame.
+        private: Let no type and no error depend on what the cells hold: CSV, JSON lines, workbooks and columns of
+            Python objects stay text, as do numbers in a dictionary; `numeric` of PostgreSQL becomes a float; a cell
+            that its column cannot hold, such as a date outside the years 1 to 9999 or bytes that are not UTF-8, becomes
+            null.
+        query: For a URL: a single SELECT, or the name of a table. It runs read-only. For a workbook: a sheet.
+        reading: How text files are written, and which columns are kept.
 
     Raises:
         InputError: The source cannot be read. The message names the place, never a value of the table.
@@ -37,23 +100,35 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
         >>> read_table(pa.table({"state": pa.array(["NY", None]).dictionary_encode()})).schema
         state: string
     """
+    table = _read(source, query=reading.query if query is None else query, private=private, dialect=reading.dialect)
+    return table.select(reading.chosen(table.column_names)) if reading.columns or reading.drop else table
+
+
+def is_untyped(source: object) -> bool:
+    """Whether a source is a file whose columns have no types, only cells."""
+    return isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(_UNTYPED)
+
+
+def _read(source: object, *, query: str | None, private: bool, dialect: Dialect) -> pa.Table:
     if isinstance(source, str) and is_url(source):
-        if query is None:
+        url, table = split_table(source) if query is None else (source, None)
+        if query is None and table is None:
             raise InputError(
                 "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
             )
-        return read_sql(source, query, private=private)
-    if query is not None:
+        return read_sql(url, str(table) if query is None else query, private=private)
+    is_workbook = isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(".xlsx")
+    if query is not None and not is_workbook:
         raise InputError(
             "a query was given, but the source is not a database. Leave the query out, or give a URL such as "
             "duckdb:///file.db or postgresql://user@host/database."
         )
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(os.fspath(source)), private=private)
+        return _read_file(Path(os.fspath(source)), private=private, sheet=query, dialect=dialect)
     return read_frame(source, private=private)
 
 
-def _read_file(path: Path, *, private: bool) -> pa.Table:
+def _read_file(path: Path, *, private: bool, sheet: str | None, dialect: Dialect) -> pa.Table:
     name = path.name.lower()
     # What was meant for a database, and misspelled, may hold a password.
     shown = shown_source(str(path))
@@ -61,13 +136,29 @@ def _read_file(path: Path, *, private: bool) -> pa.Table:
         from kamino.io.streams.parquet_parts import ParquetParts
 
         return pa.concat_tables(ParquetParts(find_files(path), private=private).parts())
-    if not name.endswith((".csv", ".csv.gz", ".parquet")):
-        raise InputError(
-            f"{shown}: cannot tell the kind of file by its name. Expected a name ending in .csv, .csv.gz or .parquet."
-        )
+    if not name.endswith((*_UNTYPED, *_FEATHER, ".parquet")):
+        raise InputError(f"{shown}: cannot tell the kind of file by its name. {_KNOWN}")
     if not path.exists():
         raise InputError(f"{shown}: no such file. Check the path; it is relative to {Path.cwd()}.")
     try:
-        return read_parquet(path, private=private) if name.endswith(".parquet") else read_csv(path, as_text=private)
+        return _read_kind(path, name, private=private, sheet=sheet, dialect=dialect)
     except PermissionError:
         raise InputError(f"{path}: no permission to read this file. Change its permissions or its owner.") from None
+
+
+def _read_kind(path: Path, name: str, *, private: bool, sheet: str | None, dialect: Dialect) -> pa.Table:
+    if name.endswith(".parquet"):
+        return read_parquet(path, private=private)
+    if name.endswith(_FEATHER):
+        from kamino.io.formats.feather import read_feather
+
+        return read_feather(path, private=private)
+    if name.endswith(_JSON_LINES):
+        from kamino.io.formats.json_lines import read_json_lines
+
+        return read_json_lines(path, as_text=private, encoding=dialect.encoding)
+    if name.endswith(".xlsx"):
+        from kamino.io.formats.excel import read_excel
+
+        return read_excel(path, sheet=sheet, as_text=private)
+    return read_csv(path, as_text=private, dialect=dialect)

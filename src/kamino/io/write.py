@@ -1,9 +1,9 @@
-"""Write a table to a CSV or Parquet file, whole or not at all.
+"""Write a table to a file, whole or not at all: CSV, TSV, JSON lines, Parquet or Feather.
 
 What CSV cannot say: an empty string and a null are both an empty cell, and come back as null; a string that
 looks like a number comes back as a number; an integer comes back as `int64`, whatever its width; a decimal
-comes back as a float (its places are kept in the file); a zoned timestamp comes back in UTC. Parquet keeps
-all of these.
+comes back as a float (its places are kept in the file); a zoned timestamp comes back in UTC. Parquet and
+Feather keep all of these. A time is written at the resolution of its column: with no more decimals than it needs.
 
 A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula. Such texts are written as they are, unless
 the file is to be `spreadsheet_safe`: then they get an apostrophe in front, by which a spreadsheet knows a text.
@@ -12,10 +12,11 @@ the file is to be `spreadsheet_safe`: then they get an apostrophe in front, by w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 import numpy as np
@@ -25,14 +26,21 @@ import pyarrow.compute as pc
 from kamino.errors import InputError
 from kamino.io.atomic import StagedFile, atomic_file, target_of
 from kamino.io.csv import read_csv, read_csv_parts
+from kamino.io.formats.dialect import COMMA, UTF_8, Dialect
 from kamino.io.normalise import normalise_table
 
 ROWS_AT_ONCE = 1 << 16
 READ_AT_ONCE = 1 << 19
+WRITTEN = (".csv", ".tsv", ".jsonl", ".parquet", ".feather")
+_SEPARATORS = {".csv": COMMA, ".tsv": "\t"}
+
+# How many decimals of a second the times of a column need, by column.
+Decimals = Mapping[str, int]
+UNKNOWN: Decimals = MappingProxyType({})
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write `table` to `path`, named `.csv` or `.parquet`; an existing file is replaced in one step.
+    """Write `table` to `path`, with a name that ends as one of `WRITTEN`; an existing file is replaced in one step.
 
     Raises:
         InputError: The file cannot be written; an old file of this name is untouched and nothing else is left
@@ -41,19 +49,23 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     Guarantees:
         - Reading the file gives the same table, for what CSV can say.  [test_csv_round_trip]
         - Reading the file gives the same table, for Parquet.  [test_parquet_round_trip]
+        - Reading the file gives the same table, for TSV, JSON lines and Feather.  [test_formats_round_trip]
         - After a failure the folder is as it was.  [test_a_failing_write_leaves_the_old_file]
     """
     target = Path(path)
     check_table_path(target)
     plain = normalise_table(table, where=f"table for {target}")
     with atomic_file(target) as handle:
-        _write(iter([plain]), handle, kind=target.suffix.lower())
+        _write(iter([plain]), handle, kind=target.suffix.lower(), decimals=_needed_decimals(plain))
 
 
 def check_table_path(path: Path) -> None:
     """Raise an `InputError` if no table can be written to `path`: the kind of file, or the place, is wrong."""
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(f"{path}: cannot write this kind of file. Expected a name ending in .csv or .parquet.")
+    if path.suffix.lower() not in WRITTEN:
+        raise InputError(
+            f"{path}: cannot write this kind of file. Expected a name ending in {', '.join(WRITTEN[:-1])} or "
+            f"{WRITTEN[-1]}."
+        )
     target_of(path)
 
 
@@ -70,36 +82,67 @@ def stage_table(table: pa.Table, file: StagedFile, *, spreadsheet_safe: bool = F
 
 
 def stage_parts(
-    parts: Iterator[pa.Table], file: StagedFile, *, names: Sequence[str] | None = None, spreadsheet_safe: bool = False
+    parts: Iterator[pa.Table],
+    file: StagedFile,
+    *,
+    names: Sequence[str] | None = None,
+    spreadsheet_safe: bool = False,
+    decimals: Decimals = UNKNOWN,
 ) -> pa.Table:
     """Write parts of a table, at least one, below each other; return the columns `names` as they read back, or all.
 
-    `spreadsheet_safe` as in `stage_table`. Texts of a Parquet file come back as dictionaries, which take little room.
+    `spreadsheet_safe` as in `stage_table`; `decimals` of times that are not given are all that a type has.
+
+    Texts of a Parquet file come back as dictionaries, which take little room.
     Only one part is held at a time.
 
     Guarantees:
         What is returned is what was written.  [test_staged_parts_read_back]
     """
-    import pyarrow.parquet as pq  # slow to import: only when a table is written
-
     kind, where = file.path.suffix.lower(), f"table for {file.path}"
     plain = _plain_parts(parts, where)
     with file.open() as handle:
-        schema = _write(map(quote_formulas, plain) if spreadsheet_safe else plain, handle, kind=kind)
-    if kind != ".parquet":
-        written = read_csv(file.temporary, types=schema)
-        written = unquote_formulas(written) if spreadsheet_safe else written
-        return written if names is None else written.select([name for name in written.column_names if name in names])
+        parts = map(quote_formulas, plain) if spreadsheet_safe else plain
+        schema = _write(parts, handle, kind=kind, decimals=decimals)
+    if kind == ".parquet":
+        return _parquet_back(file.temporary, schema, names)
+    written = read_written(file.temporary, kind, types=schema)
+    written = unquote_formulas(written) if spreadsheet_safe else written
+    return written if names is None else written.select([name for name in written.column_names if name in names])
+
+
+def read_written(path: Path, kind: str, *, types: pa.Schema) -> pa.Table:
+    """Read a file that `write_table` wrote under a name that ends in `kind`, with the types it was written with."""
+    if kind == ".parquet":
+        from kamino.io.parquet import read_parquet
+
+        return read_parquet(path)
+    if kind == ".feather":
+        from kamino.io.formats.feather import read_feather
+
+        return read_feather(path)
+    if kind == ".jsonl":
+        from kamino.io.formats.json_lines import read_json_lines
+
+        return read_json_lines(path, types=types)
+    return read_csv(path, types=types, dialect=Dialect(separator=_SEPARATORS.get(kind, COMMA), encoding=UTF_8))
+
+
+def _parquet_back(path: Path, schema: pa.Schema, names: Sequence[str] | None) -> pa.Table:
+    import pyarrow.parquet as pq  # slow to import: only when a table is written
+
     if names is None:
-        return pq.read_table(file.temporary)
+        return pq.read_table(path)
     wanted = [name for name in schema.names if name in names]
     texts = [name for name in wanted if pa.types.is_string(schema.field(name).type)]
-    read = pq.read_table(file.temporary, columns=wanted, read_dictionary=texts)
+    read = pq.read_table(path, columns=wanted, read_dictionary=texts)
     return read.unify_dictionaries().combine_chunks()
 
 
-def stage_stream(parts: Iterator[pa.Table], file: StagedFile, *, spreadsheet_safe: bool = False) -> WrittenParts:
-    """Write parts of a table, at least one, below each other; return what reads them back part by part.
+def stage_stream(
+    parts: Iterator[pa.Table], file: StagedFile, *, spreadsheet_safe: bool = False, decimals: Decimals = UNKNOWN
+) -> WrittenParts:
+    """Write parts of a table to CSV or Parquet, at least one, below each other; return what reads them back in parts.
 
     Guarantees:
         What is read back is what was written.  [test_a_staged_stream_reads_back]
@@ -107,7 +150,8 @@ def stage_stream(parts: Iterator[pa.Table], file: StagedFile, *, spreadsheet_saf
     kind, where = file.path.suffix.lower(), f"table for {file.path}"
     plain = _plain_parts(parts, where)
     with file.open() as handle:
-        schema = _write(map(quote_formulas, plain) if spreadsheet_safe else plain, handle, kind=kind)
+        written = map(quote_formulas, plain) if spreadsheet_safe else plain
+        schema = _write(written, handle, kind=kind, decimals=decimals)
     return WrittenParts(path=file.temporary, kind=kind, written=schema, spreadsheet_safe=spreadsheet_safe)
 
 
@@ -134,7 +178,7 @@ class WrittenParts:
 
     def _whole_parts(self, wanted: list[str]) -> Iterator[pa.Table]:
         if self.kind != ".parquet":
-            yield from read_csv_parts(self.path, types=self.written)
+            yield from read_csv_parts(self.path, types=self.written, dialect=Dialect(separator=COMMA, encoding=UTF_8))
             return
         import pyarrow.parquet as pq  # slow to import: only when a table is read back
 
@@ -183,35 +227,67 @@ def _plain_parts(parts: Iterator[pa.Table], where: str) -> Iterator[pa.Table]:
     return (normalise_table(part, where=where) for part in parts)
 
 
-def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str) -> pa.Schema:
+def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decimals: Decimals) -> pa.Schema:
     """Write the parts, and return what they have in common: names and types."""
     first = next(parts)
+    every = chain([first], parts)
     if kind == ".parquet":
         import pyarrow.parquet as pq  # slow to import: only when a table is written
 
         with pq.ParquetWriter(handle, first.schema) as writer:
-            for part in chain([first], parts):
+            for part in every:
                 writer.write_table(part)
+    elif kind == ".feather":
+        with pa.ipc.new_file(handle, first.schema) as writer:
+            for part in every:
+                writer.write_table(part)
+    elif kind == ".jsonl":
+        for part in every:
+            _write_rows(part, handle, lambda piece: _object_lines(piece, decimals), separator=None)
     else:
-        handle.write(_row_bytes([_quoted(pa.array([name])) for name in first.column_names]))
-        for part in chain([first], parts):
-            _write_csv(part, handle)
+        separator = _SEPARATORS[kind]
+        handle.write(
+            _row_bytes([_quoted(pa.array([name]), _SPECIAL_IN_NAMES) for name in first.column_names], separator)
+        )
+        for part in every:
+            _write_rows(part, handle, lambda piece: _separated(piece, decimals, separator), separator=separator)
     return first.schema
 
 
-def _write_csv(table: pa.Table, handle: BinaryIO) -> None:
+def _write_rows(
+    table: pa.Table, handle: BinaryIO, spell: Callable[[pa.Table], list[pa.Array]], *, separator: str | None
+) -> None:
     """Write rows; each slice of rows becomes one string array whose bytes are the text."""
     for start in range(0, table.num_rows, ROWS_AT_ONCE):
-        part = table.slice(start, ROWS_AT_ONCE).combine_chunks()
-        cells = [_cells(column.combine_chunks()) for column in part.columns]
-        # A line with nothing on it is skipped by readers, so a lone null is written as a quoted empty cell.
-        empty = '""' if table.num_columns == 1 else ""
-        handle.write(_row_bytes([_fill_empty(column, empty) for column in cells]))
+        handle.write(_row_bytes(spell(table.slice(start, ROWS_AT_ONCE).combine_chunks()), separator or ""))
 
 
-def _row_bytes(columns: list[pa.Array]) -> memoryview:
+def _separated(part: pa.Table, decimals: Decimals, separator: str) -> list[pa.Array]:
+    special = _SPECIAL.replace(",", separator)
+    cells = [_cells(part.column(name).combine_chunks(), decimals.get(name), special) for name in part.column_names]
+    # A line with nothing on it is skipped by readers, so a lone null is written as a quoted empty cell.
+    empty = '""' if part.num_columns == 1 else ""
+    return [_fill_empty(column, empty) for column in cells]
+
+
+def _object_lines(part: pa.Table, decimals: Decimals) -> list[pa.Array]:
+    """The pieces of each line: an opening brace, then names and values in turn, and a closing brace."""
+    import json
+
+    from kamino.io.formats.json_lines import json_line_cells
+
+    pieces: list[pa.Array | pa.Scalar] = []
+    for place, name in enumerate(part.column_names):
+        column = part.column(name).combine_chunks()
+        texts = _time_cells(column, decimals.get(name)) if pa.types.is_temporal(column.type) else column
+        pieces += [pa.scalar(("," if place else "{") + json.dumps(name, ensure_ascii=False) + ":")]
+        pieces += [json_line_cells(texts)]
+    return [*pieces, pa.scalar("}")]
+
+
+def _row_bytes(columns: list[pa.Array], separator: str) -> memoryview:
     """Join cells to lines; a string array holds its texts end to end, so its buffer is the file's text."""
-    lines = pc.binary_join_element_wise(*columns, pa.scalar(","))
+    lines = pc.binary_join_element_wise(*columns, pa.scalar(separator))
     text = pc.binary_join_element_wise(lines, pa.scalar("\n"), pa.scalar(""))
     _, offsets, data = text.buffers()
     end = int(np.frombuffer(offsets, dtype=np.int32)[text.offset + len(text)])
@@ -223,23 +299,56 @@ def _fill_empty(cells: pa.Array, empty: str) -> pa.Array:
     return filled if not empty else pc.if_else(pc.equal(filled, ""), empty, filled)
 
 
-def _cells(column: pa.Array) -> pa.Array:
+def _cells(column: pa.Array, decimals: int | None, special: str) -> pa.Array:
     """Spell a column so that `read_table` finds the same type and values again."""
     kind = column.type
     if pa.types.is_string(kind):
-        return _quoted(column)
+        return _quoted(column, special)
     if pa.types.is_floating(kind):
         return _float_cells(column)
     if pa.types.is_decimal(kind):
         return _decimal_cells(column)
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        utc = pc.cast(pc.cast(column, pa.timestamp(kind.unit, "UTC")), pa.timestamp(kind.unit))
-        return pc.binary_join_element_wise(pc.cast(utc, pa.string()), pa.scalar("Z"), pa.scalar(""))
-    return pc.cast(column, pa.string())
+    return _time_cells(column, decimals) if pa.types.is_temporal(kind) else pc.cast(column, pa.string())
 
 
-def _quoted(column: pa.Array) -> pa.Array:
-    special = pc.match_substring_regex(column, r'[",\r\n]')
+def _time_cells(column: pa.Array, decimals: int | None) -> pa.Array:
+    """Spell times with so many decimals of a second, or all that the type has; zoned ones in UTC."""
+    kind = column.type
+    if not pa.types.is_timestamp(kind):
+        return pc.cast(column, pa.string())
+    plain = pc.cast(column, pa.timestamp(kind.unit, "UTC")) if kind.tz is not None else column
+    text = pc.cast(pc.cast(plain, pa.timestamp(kind.unit)), pa.string())
+    if decimals is not None and decimals < _PLACES[kind.unit]:
+        text = pc.utf8_slice_codeunits(text, 0, _LENGTH + (decimals + 1 if decimals else 0))
+    if kind.tz is None:
+        return text
+    return pc.binary_join_element_wise(text, pa.scalar("Z"), pa.scalar(""))
+
+
+# Digits of a second that a type has, and the letters of a time before them.
+_PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_LENGTH = len("2024-01-31 12:00:00")
+
+
+def _needed_decimals(table: pa.Table) -> Decimals:
+    """The decimals that the times of each column need, so that none is lost."""
+    found = {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_timestamp(field.type):
+            places = _PLACES[field.type.unit]
+            ticks = pc.cast(column, pa.int64()).drop_null().to_numpy()
+            fits = (each for each in range(places) if not np.any(ticks % 10 ** (places - each)))
+            found[field.name] = next(fits, places)
+    return found
+
+
+_SPECIAL = r'[",\r\n]'
+# A name is also quoted where it holds what may be taken for the separator of the file.
+_SPECIAL_IN_NAMES = r'[",;|\t\r\n]'
+
+
+def _quoted(column: pa.Array, marks: str) -> pa.Array:
+    special = pc.match_substring_regex(column, marks)
     if not pc.any(special).as_py():
         return column
     doubled = pc.replace_substring(column, '"', '""')

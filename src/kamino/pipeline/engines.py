@@ -7,8 +7,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kamino.errors import InputError
-from kamino.io import read_table
+from kamino.io import Reading, read_table
+from kamino.io.databases.catalogue import Catalogue, with_nulls_as_declared
 from kamino.io.streams.sources import is_large, open_stream, why_not_streamed
+from kamino.io.tables import ALL
 from kamino.model.marginal.marginal_schedule import BINS, HISTOGRAMS, REST
 from kamino.pipeline.settings import Backend, Engine, Settings, WeightMode
 from kamino.privacy.private import PrivateTable
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _USUAL = 15
 
 
-def choose_engine(source: object, settings: Settings, query: str | None = None) -> Engine:
+def choose_engine(source: object, settings: Settings, reading: Reading = ALL) -> Engine:
     """The engine that reads a source: the one that was asked for, or by the kind and the size of its file.
 
     Raises:
@@ -30,7 +32,7 @@ def choose_engine(source: object, settings: Settings, query: str | None = None) 
         What a run lets out is the same, whichever is chosen.  [test_engines_fit_the_same_model]
     """
     obstacle = _obstacle(settings) or why_not_streamed(
-        source, query, guarded=not settings.trust_domain, by_unit=settings.privacy_unit.column is not None
+        source, reading, guarded=not settings.trust_domain, by_unit=settings.privacy_unit.column is not None
     )
     if settings.engine is Engine.STREAMED and obstacle is not None:
         raise InputError(f"found --engine streamed, but {obstacle}. Say --engine memory, or leave it out.")
@@ -48,12 +50,18 @@ def _obstacle(settings: Settings) -> str | None:
     return None
 
 
-def read_private(source: object, settings: Settings, query: str | None = None) -> PrivateTable:
-    """Read and seal a table, or what reads it in parts."""
+def read_private(
+    source: object, settings: Settings, reading: Reading = ALL, catalogue: Catalogue | None = None
+) -> PrivateTable:
+    """Read and seal a table, or what reads it in parts.
+
+    Columns in which a database allows no null have none; read in parts, they may have some.
+    """
     guarded = not settings.trust_domain
-    if choose_engine(source, settings, query) is Engine.STREAMED:
-        return PrivateTable(open_stream(source, query, private=guarded))
-    return PrivateTable(read_table(source, query=query, private=guarded))
+    if choose_engine(source, settings, reading) is Engine.STREAMED:
+        return PrivateTable(open_stream(source, reading.query, private=guarded))
+    rows = read_table(source, private=guarded, reading=reading)
+    return PrivateTable(with_nulls_as_declared(rows, catalogue))
 
 
 def describe_engine(engine: Engine, plan: RunPlan) -> str:

@@ -30,21 +30,24 @@ def schema_from(given: SchemaInput) -> Schema | None:
     return _read(given, Schema.from_yaml, what="schema")
 
 
-def constraints_from(given: ConstraintsInput) -> Constraints:
-    """The constraints that are given: themselves, their text, or the path of a file with them."""
+def constraints_from(given: ConstraintsInput, *, tell: Callable[[str], None] = lambda line: None) -> Constraints:
+    """The constraints that are given: themselves, their text, or the path of a file with them.
+
+    A file that ends in `.sql` holds a CREATE TABLE; `tell` is told what of it is not taken over, a line each.
+    """
     if isinstance(given, Constraints):
         return given
+    if isinstance(given, os.PathLike) and Path(given).suffix.lower() == ".sql":
+        found, left_out = Constraints.split_ddl(read_text(Path(given), what="constraint file"), source=str(given))
+        for line in left_out:
+            tell(f"{given}: not taken over: {line}")
+        return found
     return _read(given, Constraints.parse, what="constraint")
 
 
 def folder_of(given: ConstraintsInput) -> Path:
     """Where paths in the constraints start: beside their file, or here."""
     return Path(given).parent if isinstance(given, os.PathLike) else Path()
-
-
-def is_csv(table: object) -> bool:
-    """Whether a table is a file whose columns have no types."""
-    return isinstance(table, str | os.PathLike) and os.fspath(table).lower().endswith((".csv", ".csv.gz"))
 
 
 def _read(given: object, parse: Callable[..., Made], *, what: str) -> Made:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kamino.constraints.collection import Constraints
+from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, ModelError
-from kamino.pipeline.inputs import constraints_from, folder_of, is_csv, schema_from
+from kamino.pipeline.inputs import constraints_from, folder_of, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.parameters import Parameterised
 from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, WeightMode
@@ -19,6 +20,7 @@ from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, quietly, shown
 from kamino.privacy import Neighbours
 from kamino.sampling import Sampling
+from kamino.schema.attributes import Key
 from kamino.schema.schema import Schema
 
 # The stages of a run are imported by the methods that need them: all together they are slow to import.
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from kamino.io import Reading
+    from kamino.io.databases.catalogue import Catalogue
     from kamino.io.frame_types import FrameKind
     from kamino.pipeline.fitted import Fitted
     from kamino.pipeline.output.conditions import Given
@@ -130,6 +134,8 @@ class Synthesizer(Parameterised):
         self._run: DurableRun | None = None
         self._draw_seed: int | None = None
         self._num_draws = 0
+        # What the database declares of the table that was fitted: types of a table that is drawn into one.
+        self._catalogue: Catalogue | None = None
 
     def _take(self, given: Mapping[str, Any]) -> None:
         chosen = {name: value for name, value in given.items() if name not in _NO_SETTINGS}
@@ -168,6 +174,7 @@ class Synthesizer(Parameterised):
         table: object,
         *,
         query: str | None = None,
+        reading: Reading | None = None,
         num_rows: int | None = None,
         progress: Progress | bool | None = None,
         keep_releases: bool = False,
@@ -178,24 +185,26 @@ class Synthesizer(Parameterised):
         will be asked for, so that constraints which so many cannot satisfy are refused before anything is spent.
 
         With a ledger, the run is entered there before the table is read, and goes on with one of the same plan that
-        ended early. With `keep_releases`, it can still go on after this returns, until `finish` is called.
+        ended early. `reading` says which columns are read, and how a text file is written. With `keep_releases`,
+        it can still go on after this returns, until `finish` is called.
         `progress` is told of stages; True shows a bar on a terminal, None in notebooks only, False nowhere.
         """
         with quietly(), shown(progress, *FITTING) as told:
-            self._fit_or_go_on(table, query=query, num_rows=num_rows, progress=told, keep_releases=keep_releases)
+            how = _how(reading, query)
+            self._fit_or_go_on(table, how, num_rows=num_rows, progress=told, keep_releases=keep_releases)
         return self
 
     def _fit_or_go_on(
-        self, table: object, *, query: str | None, num_rows: int | None, progress: Progress, keep_releases: bool
+        self, table: object, reading: Reading, *, num_rows: int | None, progress: Progress, keep_releases: bool
     ) -> None:
         """Fit; with a ledger, as a run that is entered there."""
         if self._ledger is None:
-            self._fit(table, self.settings, query=query, num_rows=num_rows, progress=progress)
+            self._fit(table, self.settings, reading, num_rows=num_rows, progress=progress)
             return
-        run = self._open_run(self._ledger, table, query=query, num_rows=num_rows)
+        run = self._open_run(self._ledger, table, reading, num_rows=num_rows)
         try:
             settings = with_draw_seed(self.settings, run)
-            self._fit(table, settings, query=query, num_rows=num_rows, progress=progress, run=run)
+            self._fit(table, settings, reading, num_rows=num_rows, progress=progress, run=run)
             run.close()
         except BaseException:
             run.leave()
@@ -208,8 +217,8 @@ class Synthesizer(Parameterised):
         self,
         table: object,
         settings: Settings,
+        reading: Reading,
         *,
-        query: str | None,
         num_rows: int | None,
         progress: Progress,
         run: DurableRun | None = None,
@@ -218,7 +227,7 @@ class Synthesizer(Parameterised):
         from kamino.pipeline.fitting import fit, open_gate
 
         progress(Stage.READ)
-        private, plan, kind = self._plan_table(table, settings, query=query, num_rows=num_rows)
+        private, plan, kind = self._plan_table(table, settings, reading, num_rows=num_rows)
         gate = open_gate(settings)
         if run is not None:
             run.attach(gate)
@@ -226,18 +235,27 @@ class Synthesizer(Parameterised):
             fitted = fit(private, plan, gate, progress=progress)
         self._fitted = replace(fitted, frame=self._kept(kind))
 
-    def dry_run(self, table: object, *, query: str | None = None, num_rows: int | None = None) -> RunPlan:
+    def dry_run(
+        self,
+        table: object,
+        *,
+        query: str | None = None,
+        reading: Reading | None = None,
+        num_rows: int | None = None,
+    ) -> RunPlan:
         """Go through everything that `fit` does before its first release, and return the plan. Spends nothing.
 
         Guarantees:
             It raises what `fit` would raise before the first release.  [test_a_dry_run_refuses_what_a_run_refuses]
         """
-        return self._plan_table(table, self.settings, query=query, num_rows=num_rows)[1]
+        return self._plan_table(table, self.settings, _how(reading, query), num_rows=num_rows)[1]
 
     def _plan_table(
-        self, table: object, settings: Settings, *, query: str | None, num_rows: int | None
+        self, table: object, settings: Settings, reading: Reading, *, num_rows: int | None
     ) -> tuple[PrivateTable, RunPlan, FrameKind | None]:
         """Read and seal a table, and plan the run: everything before the first release."""
+        from kamino.io import is_untyped
+        from kamino.io.databases.catalogue import declared_attributes, read_catalogue
         from kamino.io.databases.sql import declared_enums
         from kamino.io.frame_types import kind_of
         from kamino.pipeline.engines import read_private
@@ -245,21 +263,27 @@ class Synthesizer(Parameterised):
 
         guarded = not settings.trust_domain
         kind = kind_of(table, trust_domain=not guarded)
-        private = read_private(table, settings, query)
+        catalogue = read_catalogue(table, reading.query)
+        self._catalogue = catalogue
+        listed = kind.domains if kind is not None else declared_enums(table, reading.query)
+        private = read_private(table, settings, reading, catalogue)
         plan = plan_table(
             private,
             self.schema,
-            self.constraints,
+            _with_keys(self.constraints, catalogue) if self.schema is None else self.constraints,
             settings,
-            untyped=is_csv(table) and guarded,
+            untyped=is_untyped(table) and guarded,
             folder=self._folder,
             num_rows=num_rows,
-            listed=kind.domains if kind is not None else declared_enums(table, query),
+            listed={name: values for name, values in listed.items() if name in private.names},
+            declared={} if catalogue is None else declared_attributes(catalogue, private.without_rows().schema),
         )
         return private, plan, kind
 
-    def _open_run(self, use: LedgerUse, table: object, *, query: str | None, num_rows: int | None) -> DurableRun:
+    def _open_run(self, use: LedgerUse, table: object, reading: Reading, *, num_rows: int | None) -> DurableRun:
         """Enter the run in the ledger, before anything is read."""
+        from kamino.io import is_untyped
+
         self.finish()
         facts = RunFacts(
             command="synth",
@@ -268,8 +292,9 @@ class Synthesizer(Parameterised):
             constraints=self.constraints,
             files=self.reference_files,
             num_rows=num_rows,
-            query=query,
-            untyped=is_csv(table) and not self.settings.trust_domain,
+            query=reading.query,
+            untyped=is_untyped(table) and not self.settings.trust_domain,
+            more=reading.to_json() or None,
         )
         return open_run(use, table, facts)
 
@@ -294,6 +319,20 @@ class Synthesizer(Parameterised):
         """The types that what is drawn comes back with: those of the frame, unless the given schema names another."""
         given = self.schema.attributes.items() if self.schema is not None else ()
         return None if kind is None else kind.without([name for name, attribute in given if attribute.dtype])
+
+    @property
+    def not_taken_over(self) -> tuple[str, ...]:
+        """What the database declares of the fitted table and rows were not drawn to keep, a line each."""
+        if self._catalogue is None or self._fitted is None:
+            return ()
+        kept = {each.attributes for each in self._fitted.constraints if each.is_hard}
+        made_up = {name for name, each in self._fitted.schema.attributes.items() if isinstance(each, Key)}
+        names = set(self._fitted.schema)
+        open_keys = [
+            k for k in self._catalogue.not_made_up if k not in kept and not made_up & set(k) and set(k) <= names
+        ]
+        lines = [f"key ({', '.join(map(print_name, key))})" for key in open_keys]
+        return tuple(f"{line} is declared in the database and not kept; to keep it, put it into -c" for line in lines)
 
     @property
     def folder(self) -> Path:
@@ -366,7 +405,8 @@ class Synthesizer(Parameterised):
         on_sweep: OnSweep | None = None,
         sign: Sign | None = None,
     ) -> WrittenTable:
-        """Draw a table into a `.csv` or `.parquet` file, with its certificate beside it; options as in `sample`.
+        """Draw a table into a file (`.csv`, `.tsv`, `.jsonl`, `.parquet`, `.feather`) or a table of a database
+        (`duckdb:///f.db#table`, `postgresql://…#table`), with its certificate in a file; options as in `sample`.
 
         With `spreadsheet_safe`, texts in a CSV file that a spreadsheet would run as formulas get an apostrophe first.
 
@@ -387,12 +427,15 @@ class Synthesizer(Parameterised):
             [test_a_kill_at_any_step_leaves_no_table_beside_another_certificate]
         """
         from kamino.pipeline.output.drawn_table import Ways
+        from kamino.pipeline.output.in_blocks import takes_blocks
         from kamino.pipeline.output.writing import write_drawn
 
-        rows, rng = self._drawing(num_rows, seed, draw_number, to_file=not given)
+        rows, rng = self._drawing(num_rows, seed, draw_number, to_file=not given and takes_blocks(path))
         with quietly(), shown(progress, Stage.SAMPLE, Stage.WRITE, Stage.CHECK) as told:
             ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep, spreadsheet_safe=spreadsheet_safe)
-            return write_drawn(self.fitted, path, rows, rng, given=given, ways=ways, sign=sign)
+            return write_drawn(
+                self.fitted, path, rows, rng, given=given, ways=ways, sign=sign, catalogue=self._catalogue
+            )
 
     def _drawing(
         self, num_rows: int | None, seed: int | None, draw_number: int, *, to_file: bool = False
@@ -467,3 +510,19 @@ class Synthesizer(Parameterised):
         synthesizer = cls(fitted.schema, fitted.constraints, **chosen)
         synthesizer._fitted = fitted
         return synthesizer
+
+
+def _with_keys(constraints: Constraints, catalogue: Catalogue | None) -> Constraints:
+    """The constraints, and the keys of one column that a database declares, whose values are made up all different."""
+    alone = [key[0] for key in catalogue.keys if len(key) == 1] if catalogue is not None else []
+    declared = Constraints.parse("\n".join(f"key ({print_name(name)})" for name in alone), source="catalogue")
+    return Constraints((*constraints, *(each for each in declared if each not in constraints.items)))
+
+
+def _how(reading: Reading | None, query: str | None) -> Reading:
+    """What was said of reading, in one form."""
+    from kamino.io import Reading
+
+    if query is None:
+        return reading or Reading()
+    return replace(reading or Reading(), query=query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Literal
 
 import pyarrow as pa
@@ -69,8 +69,24 @@ def pattern_widths(pattern: str) -> tuple[int, ...]:
     return widths
 
 
-def make_keys(attribute: Key, num_keys: int, *, start: int = 1) -> pa.Array:
+def places_of(attributes: Mapping[str, BaseAttribute]) -> dict[str, tuple[int, int]]:
+    """The place of each key among those that are made up alike, and how many of these there are.
+
+    Guarantees:
+        Two key columns never get the same values.  [test_two_keys_never_get_the_same_values]
+    """
+    alike: dict[str, list[str]] = {}
+    for name, attribute in attributes.items():
+        if isinstance(attribute, Key):
+            is_number = pa.types.is_integer(attribute.arrow_type)
+            alike.setdefault("" if is_number else attribute.pattern or UUID, []).append(name)
+    return {name: (place, len(names)) for names in alike.values() for place, name in enumerate(names)}
+
+
+def make_keys(attribute: Key, num_keys: int, *, start: int = 1, place: int = 0, among: int = 1) -> pa.Array:
     """Return the keys numbered `start` to `start + num_keys - 1`: all different, the same in every run.
+
+    Of several columns that are made up alike, each takes every so many-th number: the one at `place` of `among`.
 
     Raises:
         SchemaError: the pattern has too few keys.
@@ -78,8 +94,9 @@ def make_keys(attribute: Key, num_keys: int, *, start: int = 1) -> pa.Array:
     >>> make_keys(Key(pattern="C{:03d}"), 2).to_pylist()
     ['C001', 'C002']
     """
-    numbers = range(start, start + num_keys)
-    _check_capacity(attribute, numbers.stop - 1)
+    first = (start - 1) * among + place + 1
+    numbers = range(first, first + num_keys * among, among)
+    _check_capacity(attribute, numbers[-1] if num_keys else 0)
     if pa.types.is_integer(attribute.arrow_type):
         return pa.array(numbers, attribute.arrow_type)
     if attribute.pattern in (None, UUID):
@@ -87,11 +104,12 @@ def make_keys(attribute: Key, num_keys: int, *, start: int = 1) -> pa.Array:
     return pa.array(_fill(attribute.pattern or "", numbers), attribute.arrow_type)
 
 
-def check_keys(attributes: Iterable[BaseAttribute], num_keys: int) -> None:
-    """Raise a `SchemaError` if a key among the attributes has fewer than `num_keys` values."""
-    for attribute in attributes:
-        if isinstance(attribute, Key):
-            _check_capacity(attribute, num_keys)
+def check_keys(attributes: Mapping[str, BaseAttribute], num_keys: int) -> None:
+    """Raise a `SchemaError` if a key among the attributes has fewer values than `num_keys` rows take."""
+    for name, (place, among) in places_of(attributes).items():
+        attribute = attributes[name]
+        assert isinstance(attribute, Key), "only keys have places"
+        _check_capacity(attribute, (num_keys - 1) * among + place + 1 if num_keys else 0)
 
 
 def _check_capacity(attribute: Key, num_keys: int) -> None:

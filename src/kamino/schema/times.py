@@ -192,6 +192,13 @@ class Datetime(BaseAttribute):
         return tick_of_datetime(self.min), tick_of_datetime(self.max)
 
     @property
+    def decimals(self) -> int:
+        """The decimals of a second that every value can be written with."""
+        grid = self.grid
+        fits = (each for each in range(6) if not (grid.start % 10 ** (6 - each) or grid.step % 10 ** (6 - each)))
+        return next(fits, 6)
+
+    @property
     def arrow_type(self) -> pa.DataType:
         """The type of the output column."""
         plain_type = super().arrow_type

@@ -9,10 +9,14 @@ import typer
 
 from kamino.cli.console import output_console, track
 from kamino.cli.options import (
+    DATA_HELP,
     AnywayOption,
     BackendOption,
+    ColumnsOption,
     ConstraintsOption,
     DeltaOption,
+    DropOption,
+    EncodingOption,
     EpsilonOption,
     MaxRowsOption,
     NeighboursOption,
@@ -21,15 +25,18 @@ from kamino.cli.options import (
     QueryOption,
     SamplingOption,
     SchemaOption,
+    SeparatorOption,
     SequenceOption,
     SweepsOption,
     UnitOption,
     WeightsOption,
+    reading_of,
+    told_constraints,
     value_lists,
 )
 from kamino.cli.render_audit import print_audit, print_self_test
-from kamino.constraints import Constraints
 from kamino.errors import InputError
+from kamino.io import Reading
 from kamino.pipeline import Preset, Synthesizer
 
 # Also printed with `--json`, so that no file of an audit is without it.
@@ -37,9 +44,7 @@ FOR_THE_OWNER = "for the owner, not for release"
 
 
 def audit(
-    data: Annotated[
-        str | None, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")
-    ] = None,
+    data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
     schema: SchemaOption = None,
     constraints: ConstraintsOption = None,
     epsilon: EpsilonOption = 1.0,
@@ -59,6 +64,10 @@ def audit(
     sweeps: SweepsOption = None,
     neighbours: NeighboursOption = None,
     query: QueryOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
     runs: Annotated[
         int | None,
         typer.Option("--runs", min=100, help="Games to play; by default as many as take less than a minute."),
@@ -80,7 +89,7 @@ def audit(
         raise InputError("found no table; expected one, or --self-test")
     synthesizer = Synthesizer(
         schema,
-        constraints or Constraints(),
+        told_constraints(constraints),
         preset=preset,
         epsilon=epsilon,
         delta=delta,
@@ -98,23 +107,23 @@ def audit(
     )
     if not synthesizer.settings.budget.is_private:
         raise InputError("found epsilon inf, which promises nothing; expected a number to audit")
-    _audit_table(synthesizer, data, query, runs, as_json=as_json)
+    _audit_table(synthesizer, data, reading_of(query, separator, encoding, columns, drop), runs, as_json=as_json)
 
 
-def _audit_table(synthesizer: Synthesizer, data: str, query: str | None, runs: int | None, *, as_json: bool) -> None:
+def _audit_table(synthesizer: Synthesizer, data: str, reading: Reading, runs: int | None, *, as_json: bool) -> None:
     from kamino.audit.auditing import CHECKS, audit
     from kamino.audit.subjects import subject_of
-    from kamino.io import read_table
+    from kamino.io import is_untyped, read_table
 
     guarded = not synthesizer.settings.trust_domain
-    table = read_table(data, query=query, private=guarded)
+    table = read_table(data, reading=reading, private=guarded)
     subject = subject_of(
         "this table",
         table,
         synthesizer.schema,
         synthesizer.constraints,
         synthesizer.settings,
-        untyped=guarded and data.lower().endswith((".csv", ".csv.gz")),
+        untyped=guarded and is_untyped(data),
         folder=synthesizer.folder,
     )
     result = audit(subject, runs=runs, track=track)

@@ -10,14 +10,25 @@ import typer
 from rich.text import Text
 
 from kamino.cli.console import json_text, output_console, track
-from kamino.cli.options import DataArgument, EngineOption
+from kamino.cli.options import (
+    ColumnsOption,
+    ConstraintsOption,
+    DataArgument,
+    DropOption,
+    EncodingOption,
+    EngineOption,
+    QueryOption,
+    SeparatorOption,
+    read_constraints,
+    reading_of,
+)
 from kamino.cli.render_check import print_cells, print_check
-from kamino.constraints import Constraints, value_types
+from kamino.constraints import value_types
 from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import ConstraintError, ConstraintErrors, InputError
 from kamino.evaluate.cells import CellCheck, add_cells, check_cells
 from kamino.evaluate.checking import as_json, check_parts, check_table
-from kamino.io import read_table
+from kamino.io import Reading, read_table
 from kamino.io.streams.sources import Stream, is_large, open_stream, why_not_streamed
 from kamino.io.text import read_text
 from kamino.pipeline import Engine
@@ -27,14 +38,16 @@ from kamino.schema import Schema
 
 def check(
     data: DataArgument,
-    constraints: Annotated[
-        Path | None, typer.Option("-c", "--constraints", help="The constraint file, one a line.")
-    ] = None,
+    constraints: ConstraintsOption = None,
     schema: Annotated[
         Path | None,
         typer.Option("-s", "--schema", help="Count the cells that are unreadable, outside their domain or null."),
     ] = None,
-    query: Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")] = None,
+    query: QueryOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each constraint's class, how it is counted, and what is redundant.")
     ] = False,
@@ -55,13 +68,11 @@ def check(
     declared = None
     if schema is not None:
         declared = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    text = None if constraints is None else read_text(constraints, what="constraint file")
-    parts = _open_parts(data, query, engine, show=show, text=text)
-    table = read_table(data, query=query) if parts is None else parts.schema.empty_table()
-    cells = None if declared is None else _count_cells(data, query, declared, in_parts=parts is not None)
-    rules = Constraints()
-    if text is not None:
-        rules = Constraints.parse(text, source=str(constraints), types=value_types(table))
+    reading = reading_of(query, separator, encoding, columns, drop)
+    parts = _open_parts(data, reading, engine, show=show, constraints=constraints)
+    table = read_table(data, reading=reading) if parts is None else parts.schema.empty_table()
+    cells = None if declared is None else _count_cells(data, reading, declared, in_parts=parts is not None)
+    rules = read_constraints(constraints, types=value_types(table))
     if parts is not None:
         result = check_parts(parts, rules)
     else:
@@ -86,29 +97,35 @@ def check(
         raise typer.Exit(1)
 
 
-def _open_parts(data: str, query: str | None, engine: Engine | None, *, show: int, text: str | None) -> Stream | None:
+def _open_parts(
+    data: str, reading: Reading, engine: Engine | None, *, show: int, constraints: Path | None
+) -> Stream | None:
     """What reads a table part by part, if it is large or somebody asks for it; None if it is read as a whole."""
-    obstacle = why_not_streamed(data, query, guarded=False, by_unit=False)
+    wanted = engine is Engine.STREAMED or (engine is not Engine.MEMORY and is_large(data))
+    if not wanted:
+        return None
+    obstacle = why_not_streamed(data, reading, guarded=False, by_unit=False)
     if show:
         obstacle = "violations are shown from a table in memory; leave out --show"
-    if text is not None and _names_a_reference(text):
+    if _names_a_reference(constraints):
         obstacle = "reference tables are compared with a table in memory"
     if engine is Engine.STREAMED and obstacle is not None:
         raise InputError(f"found --engine streamed, but {obstacle}. Say --engine memory, or leave it out.")
-    wanted = engine is Engine.STREAMED or (engine is not Engine.MEMORY and is_large(data))
-    return open_stream(data, query) if wanted and obstacle is None else None
+    return open_stream(data, reading.query) if obstacle is None else None
 
 
-def _names_a_reference(text: str) -> bool:
+def _names_a_reference(constraints: Path | None) -> bool:
     """Whether constraints name a reference table; what cannot be read is told later, with its place."""
     try:
-        return any(each.reference is not None for each in Constraints.parse(text))
+        return any(each.reference is not None for each in read_constraints(constraints))
     except (ConstraintError, ConstraintErrors):
         return False
 
 
-def _count_cells(data: str, query: str | None, schema: Schema, *, in_parts: bool) -> tuple[CellCheck, ...]:
+def _count_cells(data: str, reading: Reading, schema: Schema, *, in_parts: bool) -> tuple[CellCheck, ...]:
     """The cells that do not fit a schema; the table is read as a run reads it."""
     if not in_parts:
-        return check_cells(read_table(data, query=query, private=True), schema)
-    return reduce(add_cells, (check_cells(part, schema) for part in open_stream(data, query, private=True).parts()))
+        return check_cells(read_table(data, reading=reading, private=True), schema)
+    return reduce(
+        add_cells, (check_cells(part, schema) for part in open_stream(data, reading.query, private=True).parts())
+    )

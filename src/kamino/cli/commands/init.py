@@ -8,22 +8,32 @@ from typing import Annotated
 import typer
 
 from kamino.cli.console import counted, error_console
+from kamino.cli.options import (
+    DATA_HELP,
+    ColumnsOption,
+    DropOption,
+    EncodingOption,
+    QueryOption,
+    SeparatorOption,
+    reading_of,
+    tell,
+)
 from kamino.cli.outputs import refuse_overwriting, refuse_unwritable
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
-from kamino.io import read_table
+from kamino.io import Reading, is_untyped, read_table
 from kamino.io.atomic import atomic_file
+from kamino.io.databases.catalogue import declared_attributes, read_catalogue, with_nulls_as_declared
 from kamino.io.text import parse_json, read_text
 from kamino.pipeline.plan.whose_privacy import person_columns, unit_question
 from kamino.schema import Categorical, Integer, Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
 from kamino.schema.files.date_formats import with_formats
+from kamino.schema.files.draft import with_asserted
 from kamino.schema.files.names import looks_like_code, proposed_range, with_usual_ranges
 
 
 def init(
-    data: Annotated[
-        str | None, typer.Argument(help="A .csv or .parquet file, or a database: duckdb:///f.db, postgresql://…")
-    ] = None,
+    data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; the screen if left out.")
     ] = None,
@@ -42,7 +52,11 @@ def init(
             help="Take the ranges that names suggest (age, percent, year) as declared: you confirm them.",
         ),
     ] = False,
-    query: Annotated[str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database.")] = None,
+    query: QueryOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
     sdv: Annotated[Path | None, typer.Option("--sdv", help="Start from SDV's metadata JSON, not a table.")] = None,
     pandera: Annotated[
         Path | None, typer.Option("--pandera", help="Start from a pandera schema (YAML or JSON) instead of a table.")
@@ -62,12 +76,35 @@ def init(
     elif pandera is not None:
         schema = schema_from_pandera(read_text(pandera, what="pandera schema"))
     else:
-        table = read_table(str(data), query=query)
-        schema = draft_schema(table, trust_domain=trust_domain, keys=tuple(key or ()), codes=True)
-        if str(data).lower().endswith((".csv", ".csv.gz")):
-            schema = with_formats(schema, table, trust_domain=trust_domain)
+        reading = reading_of(query, separator, encoding, columns, drop)
+        schema = _drafted(str(data), reading, trust_domain=trust_domain, keys=tuple(key or ()))
     _tell(schema, confirmed=usual_bounds)
     _write(with_usual_ranges(schema) if usual_bounds else schema, output)
+
+
+def _drafted(data: str, reading: Reading, *, trust_domain: bool, keys: tuple[str, ...]) -> Schema:
+    """A schema by names and types, by what cells of a file without types look like, and by the catalogue of a database.
+
+    Guarantees:
+        Keys, not-null, enums, comments and references are taken over.  [test_init_takes_over_the_catalogue]
+    """
+    table = read_table(data, reading=reading)
+    catalogue = read_catalogue(data, reading.query)
+    table = with_nulls_as_declared(table, catalogue)
+    untyped = is_untyped(data)
+    schema = draft_schema(table, trust_domain=trust_domain, keys=keys, codes=True, looks=untyped)
+    if untyped:
+        schema = with_formats(schema, table, trust_domain=trust_domain)
+    declared = {} if catalogue is None else declared_attributes(catalogue, table.schema)
+    for name, attribute in declared.items():
+        if name not in keys:
+            is_open = trust_domain and not attribute.has_domain
+            made = with_asserted(attribute, table.column(name)) if is_open else attribute
+            schema = schema.with_attribute(name, made)
+    for key in catalogue.not_made_up if catalogue is not None else ():
+        named = ", ".join(map(print_name, key))
+        tell(f"The database declares key ({named}): put that into a constraint file to keep it.")
+    return schema
 
 
 def _tell(schema: Schema, *, confirmed: bool) -> None:

@@ -25,9 +25,10 @@ from kamino.cli.options import (
     SequenceOption,
     UnitOption,
     WeightsOption,
+    told_constraints,
     value_lists,
 )
-from kamino.constraints import Constraints, print_constraint
+from kamino.constraints import print_constraint
 from kamino.errors import InputError
 from kamino.pipeline import Backend, Preset, Synthesizer
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
@@ -75,7 +76,7 @@ def plan(
         raise InputError("found no schema; expected -s schema.yaml. Draft one with: kamino init DATA -o schema.yaml")
     synthesizer = Synthesizer(
         schema,
-        constraints or Constraints(),
+        told_constraints(constraints),
         preset=preset,
         epsilon=epsilon,
         delta=delta,

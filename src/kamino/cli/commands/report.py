@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kamino.cli.console import error_console, json_text, output_console, track
-from kamino.cli.options import ConstraintsOption, read_constraints
-from kamino.cli.outputs import refuse_overwriting
+from kamino.cli.options import ConstraintsOption, EncodingOption, SeparatorOption, read_constraints
+from kamino.cli.outputs import certificates_of, refuse_overwriting
 from kamino.constraints import value_types
 from kamino.errors import InputError, visible
 from kamino.evaluate.learn.learning import MAX_ROWS, Learning, train_models
@@ -23,8 +23,10 @@ from kamino.evaluate.report.document import internal_report
 from kamino.evaluate.report.page import render_page, write
 from kamino.evaluate.report.public import public_report
 from kamino.evaluate.report.statement import statement_of
-from kamino.io import read_table
+from kamino.io import Reading, read_table
 from kamino.io.atomic import atomic_file
+from kamino.io.databases.credentials import shown_source
+from kamino.io.databases.sql import is_url, split_table
 from kamino.io.text import parse_json, read_text
 from kamino.limits import MAX_CERTIFICATE_BYTES
 
@@ -53,6 +55,12 @@ def report(
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="The certificate; by default SYNTH.certificate.json.")
     ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", "-q", help="SQL query or table name, for a database; twice for two, TRUE first."),
+    ] = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
     public: Annotated[
         Path | None, typer.Option("--public", help="A model file: compare with released statistics, read no TRUE.")
     ] = None,
@@ -66,12 +74,13 @@ def report(
     if output is not None:
         _require_page(output)
         refuse_overwriting(output, *tables, constraints, certificate, public)
+    readings = _readings(tables, query or [], separator, encoding)
     if public is not None:
-        document = _public(public, drawn, constraints, certificate)
+        document = _public(public, drawn, readings[-1], constraints, certificate)
     else:
         training = (model_training, training_rows or None)
-        document = _internal(str(private), drawn, constraints, certificate, training)
-    document["sources"] = {"true": None if private is None else Path(private).name, "synthetic": Path(drawn).name}
+        document = _internal((str(private), readings[0]), (drawn, readings[-1]), constraints, certificate, training)
+    document["sources"] = {"true": None if private is None else _shown_name(private), "synthetic": _shown_name(drawn)}
     _deliver(document, output, text=text, as_json=as_json)
 
 
@@ -94,6 +103,22 @@ def _named(tables: list[str], public: Path | None, *, model_training: bool) -> t
     return (tables[0] if len(tables) == 2 else None), tables[-1]
 
 
+def _readings(tables: list[str], queries: list[str], separator: str | None, encoding: str | None) -> list[Reading]:
+    """How each table is read: queries go to the tables of databases that name no table themselves, in turn."""
+    left = list(queries)
+    found = []
+    for table in tables:
+        asked = is_url(table) and split_table(table)[1] is None and left
+        found.append(Reading(query=left.pop(0) if asked else None, separator=separator, encoding=encoding))
+    if left:
+        raise InputError(f"found {len(queries)} queries; expected one for each database that has no #table behind it")
+    return found
+
+
+def _shown_name(table: str) -> str:
+    return shown_source(table) if is_url(table) else Path(table).name
+
+
 def _require_page(output: Path) -> None:
     if output.suffix.lower() not in PAGE_ENDINGS:
         raise InputError(
@@ -103,11 +128,15 @@ def _require_page(output: Path) -> None:
 
 
 def _internal(
-    true: str, synthetic: str, constraints: Path | None, certificate: Path | None, training: tuple[bool, int | None]
+    true: tuple[str, Reading],
+    synthetic: tuple[str, Reading],
+    constraints: Path | None,
+    certificate: Path | None,
+    training: tuple[bool, int | None],
 ) -> Document:
-    statement = _statement(synthetic, certificate)
+    statement = _statement(synthetic[0], certificate)
     rules = read_constraints(constraints)
-    one, two = read_table(true), read_table(synthetic)
+    one, two = (read_table(each, reading=reading) for each, reading in (true, synthetic))
     # training takes minutes: constraints that do not fit are to be told before, not after
     rules.bind(value_types(one))
     names = compared_columns(one, find_identifiers(one, rules))
@@ -119,13 +148,15 @@ def _train(true: pa.Table, synthetic: pa.Table, max_rows: int | None) -> Learnin
     return train_models(true, synthetic, max_rows=max_rows, progress=track("Training models"))
 
 
-def _public(model: Path, synthetic: str, constraints: Path | None, certificate: Path | None) -> Document:
+def _public(
+    model: Path, synthetic: str, reading: Reading, constraints: Path | None, certificate: Path | None
+) -> Document:
     """Guarantees: the true table is not opened.  [test_public_report_needs_no_table]"""
     from kamino.pipeline import Synthesizer
 
     synthesizer = Synthesizer.load(model)
     fitted = synthesizer.fitted
-    table = read_table(synthetic)
+    table = read_table(synthetic, reading=reading)
     statement = _statement(synthetic, certificate, ledger=fitted.ledger)
     if statement is None:
         statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
@@ -137,15 +168,15 @@ def _public(model: Path, synthetic: str, constraints: Path | None, certificate: 
 
 def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | None = None) -> Document | None:
     """The privacy statement from the certificate that was named, or that lies beside the synthetic table."""
-    beside = Path(f"{synthetic}.certificate.json")
+    beside = certificates_of(synthetic)[0] if not is_url(synthetic) or split_table(synthetic)[1] else Path()
     path = certificate if certificate is not None else beside if beside.is_file() else None
     if path is None:
         return None
     found = parse_json(read_text(path, what="certificate", most=MAX_CERTIFICATE_BYTES), source=str(path))
     if not isinstance(found, dict):
         raise InputError(f"{path}: found a JSON {type(found).__name__}, expected a certificate")
-    file = Path(synthetic)
-    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    file = None if is_url(synthetic) else Path(synthetic)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
     return statement_of(found, sha256=digest, ledger=ledger)
 
 

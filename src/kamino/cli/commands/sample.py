@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kamino.cli.console import output_console
-from kamino.cli.options import RowsOption, SeedOption, SpreadsheetOption, SweepsOption
+from kamino.cli.options import OutputOption, RowsOption, SeedOption, SpreadsheetOption, SweepsOption
 from kamino.cli.outputs import refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
@@ -20,7 +20,7 @@ from kamino.schema import Categorical, Key, Schema
 
 def sample(
     model: Annotated[Path, typer.Argument(help="A model file made by kamino synth --save-model.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The synthetic table: .csv or .parquet.")],
+    output: OutputOption,
     rows: RowsOption = None,
     given: Annotated[
         list[str] | None, typer.Option("--given", "-g", help="Fix an attribute: state=CA, age=30..40; may be repeated.")
@@ -47,7 +47,7 @@ def sample(
             spreadsheet_safe=spreadsheet_safe,
             progress=progress,
         )
-    print_run(output_console(), written.certificate, output=output, seconds=time.perf_counter() - begin)
+    print_run(output_console(), written.certificate, output=written.place, seconds=time.perf_counter() - begin)
 
 
 def read_conditions(texts: list[str], schema: Schema) -> dict[str, Any]:

@@ -11,15 +11,20 @@ import typer
 
 from kamino.cli.console import counted, error_console
 from kamino.cli.options import (
+    ColumnsOption,
     DataArgument,
     DatasetOption,
     DeltaOption,
+    DropOption,
+    EncodingOption,
     LedgerOption,
     QueryOption,
     ResumeOption,
     SchemaOption,
     SeedOption,
+    SeparatorOption,
     ledger_use,
+    reading_of,
     shown_epsilon,
     tell,
 )
@@ -50,6 +55,10 @@ def suggest(
         bool, typer.Option("--trust-domain", help="The types of the columns are public: use them to look for orders.")
     ] = False,
     query: QueryOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
     seed: SeedOption = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -57,24 +66,26 @@ def suggest(
 ) -> None:
     """Print constraints that the table seems to keep, one a line with the part of rows that break it, ready to paste.
 
-    Looks for keys, for dependencies with one or two columns on the left, and for orders of two columns whose types are
-    in the schema or trusted. What is printed is private within epsilon; add it to what you spend elsewhere.
+    Looks for keys, for dependencies with one or two columns on the left, and, where types are in the schema or trusted,
+    for orders and for comparisons of two columns. A draft of kamino init will do as the schema: domains are not needed.
+    What is printed is private within epsilon; add it to what you spend elsewhere.
     """
     known = None
     if schema is not None:
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
     settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed)
+    reading = reading_of(query, separator, encoding, columns, drop)
     facts = RunFacts(
         command="suggest",
         settings=settings,
         schema=known,
         query=query,
         finds_domains=False,
-        more={"trust_domain": trust_domain},
+        more={"trust_domain": trust_domain, **reading.to_json()},
     )
     with _entered(ledger_use(ledger, dataset, resume), data, facts) as run:
         # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
-        private = PrivateTable(read_table(data, query=query, private=not trust_domain))
+        private = PrivateTable(read_table(data, reading=reading, private=not trust_domain))
         if not private.names:
             raise InputError("found a table without columns; expected at least one")
         if known is not None:
@@ -129,10 +140,6 @@ def _settings(schema: Schema | None, *, epsilon: float, delta: float, seed: int 
 
 def _check_typed(private: PrivateTable, schema: Schema) -> None:
     """Refuse, before anything is spent, a schema that does not fit the columns of the table."""
-    if schema.missing_domains:
-        raise InputError(
-            f"found no domain for {', '.join(schema.missing_domains)} in the schema; declare it, or leave --schema out"
-        )
     check_columns(schema, private.without_rows())
 
 

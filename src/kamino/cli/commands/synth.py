@@ -18,16 +18,20 @@ from kamino.cli.options import (
     BackendOption,
     CandidatesOption,
     ClusterOption,
+    ColumnsOption,
     ConstraintsOption,
     DataArgument,
     DatasetOption,
     DeltaOption,
+    DropOption,
+    EncodingOption,
     EngineOption,
     EpsilonOption,
     JobsOption,
     LedgerOption,
     MaxRowsOption,
     NeighboursOption,
+    OutputOption,
     PresetOption,
     PublicListOption,
     QueryOption,
@@ -36,27 +40,29 @@ from kamino.cli.options import (
     SamplingOption,
     SchemaOption,
     SeedOption,
+    SeparatorOption,
     SequenceOption,
     SpreadsheetOption,
     SweepsOption,
     UnitOption,
     WeightsOption,
     ledger_use,
+    reading_of,
     tell,
+    told_constraints,
     value_lists,
 )
-from kamino.cli.outputs import refuse_model, refuse_overwriting, refuse_table
+from kamino.cli.outputs import certificates_of, refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
-from kamino.constraints import Constraints
 from kamino.io.atomic import atomic_file
+from kamino.io.databases.credentials import shown_source
 from kamino.io.write import check_spreadsheet_safe
 from kamino.pipeline import Engine, Preset, Stage, Synthesizer
 from kamino.pipeline.engines import choose_engine, describe_engine
 from kamino.pipeline.ledgering import standing
 from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.output.release_note import release_note as note_of
-from kamino.pipeline.output.writing import certificate_paths
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.verifying.signatures import signer
@@ -66,7 +72,7 @@ STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS, Stage.SAMPLE, Sta
 
 def synth(
     data: DataArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The synthetic table: .csv or .parquet.")],
+    output: OutputOption,
     schema: SchemaOption = None,
     constraints: ConstraintsOption = None,
     epsilon: EpsilonOption = 1.0,
@@ -100,6 +106,10 @@ def synth(
         Path | None, typer.Option("--sign", help="Sign the certificate with this private key: an ed25519 PEM file.")
     ] = None,
     query: QueryOption = None,
+    separator: SeparatorOption = None,
+    encoding: EncodingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
     seed: SeedOption = None,
     dry_run: Annotated[
@@ -120,7 +130,7 @@ def synth(
     """
     synthesizer = Synthesizer(
         schema,
-        constraints or Constraints(),
+        told_constraints(constraints),
         preset=preset,
         epsilon=epsilon,
         delta=delta,
@@ -148,15 +158,16 @@ def synth(
     vouch = signer(sign) if sign is not None else None
     refuse_table(output, *inputs)
     if spreadsheet_safe:
-        check_spreadsheet_safe(output)
+        check_spreadsheet_safe(Path(output))
     if save_model is not None:
         refuse_model(save_model, output, *inputs)
     if release_note is not None:
         refuse_model(release_note, output, *inputs, save_model)
+    reading = reading_of(query, separator, encoding, columns, drop)
     if dry_run:
-        chosen = choose_engine(data, synthesizer.settings, query)
-        plan = synthesizer.dry_run(data, query=query, num_rows=rows)
-        _print_dry_run(output_console(), plan, chosen, output, save_model)
+        chosen = choose_engine(data, synthesizer.settings, reading)
+        planned = synthesizer.dry_run(data, reading=reading, num_rows=rows)
+        _print_dry_run(output_console(), planned, chosen, output, save_model)
         return
     # How many rows the private table has is not known yet; delta is held against their noisy number afterwards.
     for warning in weak_promises(epsilon, delta, None):
@@ -165,17 +176,19 @@ def synth(
     if ledger is not None:
         refuse_overwriting(ledger, data, schema, constraints, *synthesizer.reference_files)
     with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
-        synthesizer.fit(data, query=query, num_rows=rows, progress=progress, keep_releases=True)
+        synthesizer.fit(data, reading=reading, num_rows=rows, progress=progress, keep_releases=True)
         with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
             if save_model is not None:
                 synthesizer.save(save_model)
             written = synthesizer.write(output, rows, spreadsheet_safe=spreadsheet_safe, progress=progress, sign=vouch)
             if release_note is not None:
                 with atomic_file(release_note) as handle:
-                    handle.write(note_of(written.certificate, table=output.name).encode())
+                    handle.write(note_of(written.certificate, table=written.path.name).encode())
         stands = standing(synthesizer.run) if synthesizer.run is not None else None
         synthesizer.finish()
-    print_run(output_console(), written.certificate, output=output)
+    print_run(output_console(), written.certificate, output=written.place)
+    for line in synthesizer.not_taken_over:
+        tell(line)
     if stands is not None:
         tell(stands)
 
@@ -189,7 +202,7 @@ def leaving_in_order(synthesizer: Synthesizer) -> Iterator[None]:
         synthesizer.leave()
 
 
-def _print_dry_run(console: Console, plan: RunPlan, engine: Engine, output: Path, model: Path | None) -> None:
+def _print_dry_run(console: Console, plan: RunPlan, engine: Engine, output: str, model: Path | None) -> None:
     """The plan, what it takes and what it would write."""
     from kamino.cli.commands.plan import print_plan
     from kamino.pipeline.plan.expectations import effort_of
@@ -197,7 +210,7 @@ def _print_dry_run(console: Console, plan: RunPlan, engine: Engine, output: Path
     print_plan(console, plan)
     console.print(Text(f"It takes {effort_of(plan).describe()}."), soft_wrap=True)
     console.print(Text(describe_engine(engine, plan)), soft_wrap=True)
-    files = [str(path) for path in (output, *certificate_paths(output), *((model,) if model else ()))]
+    files = [str(path) for path in (shown_source(output), *certificates_of(output), *((model,) if model else ()))]
     rows = "about as many rows as there are" if plan.num_rows is None else f"{plan.num_rows:,} rows"
     console.print(Text(f"It would spend the whole budget and write {', '.join(files)} with {rows}."), soft_wrap=True)
     console.print(Text("Dry run: nothing was released, spent or written.", style="bold"))

@@ -12,15 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from kamino.cli.console import counted, output_console
-from kamino.cli.outputs import refuse_overwriting, refuse_unwritable
-from kamino.pipeline.output.writing import certificate_path
+from kamino.cli.outputs import certificates_of, refuse_overwriting, refuse_unwritable
 from kamino.pipeline.verifying.registry_entry import write_entry
 from kamino.pipeline.verifying.verification import Verification
 from kamino.pipeline.verifying.verification import verify as verify_table
 
 
 def verify(
-    table: Annotated[Path, typer.Argument(metavar="OUT", help="The synthetic table: .csv or .parquet.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT", help="The synthetic table: a file, or duckdb:///f.db#table, postgresql://…#table."
+        ),
+    ],
     certificate: Annotated[
         Path | None, typer.Argument(help="Its certificate; by default OUT.certificate.json.", show_default=False)
     ] = None,
@@ -33,6 +37,9 @@ def verify(
         Path | None,
         typer.Option("--registry-entry", help="If it holds, draft an entry for the OpenDP deployments registry here."),
     ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", help="The name of the table, for a database without #table.")
+    ] = None,
     all_findings: Annotated[bool, typer.Option("--all", help="Also show what is as claimed.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
@@ -40,7 +47,8 @@ def verify(
 
     Exit code 1 if anything is not as claimed, 0 if all is; 2 if the certificate is malformed.
     """
-    beside = certificate_path(table) if certificate is None else certificate
+    table = f"{table}#{query}" if query is not None else table
+    beside = certificates_of(table)[0] if certificate is None else certificate
     if registry_entry is not None:
         refuse_overwriting(registry_entry, table, beside, constraints, key)
         refuse_unwritable(registry_entry)

@@ -33,12 +33,34 @@ _COMPARISONS: dict[type[exp.Expr], Operator] = {
 
 
 def parse_ddl(sql: str, *, dialect: str | None = None, source: str = "<ddl>") -> tuple[DenialConstraint, ...]:
-    """The constraints of the one `CREATE TABLE` statement in `sql`, in the order of its text."""
-    place = Place(source, 1, 1)
+    """The constraints of the one `CREATE TABLE` statement in `sql`, in the order of its text.
+
+    Raises:
+        ConstraintError: a CHECK that is no constraint here, or no such statement.
+    """
+    return _within_limits(sql, dialect, Place(source, 1, 1), None)
+
+
+def split_ddl(
+    sql: str, *, dialect: str | None = None, source: str = "<ddl>"
+) -> tuple[tuple[DenialConstraint, ...], tuple[str, ...]]:
+    """The same, and what of the statement is not taken over, as it stands there.
+
+    Guarantees:
+        Nothing that the table is declared to keep is passed over in silence.  [test_ddl_lists_what_is_not_taken_over]
+    """
+    left_out: list[str] = []
+    found = _within_limits(sql, dialect, Place(source, 1, 1), left_out)
+    return found, tuple(left_out)
+
+
+def _within_limits(
+    sql: str, dialect: str | None, place: Place, left_out: list[str] | None
+) -> tuple[DenialConstraint, ...]:
     if len(sql) > MAX_TEXT_BYTES // 16:
         raise _beyond(f"found more than {MAX_TEXT_BYTES // 16} characters of SQL", place)
     try:
-        found = _read(sql, dialect, place)
+        found = _read(sql, dialect, place, left_out)
     except RecursionError:
         raise _beyond("found expressions too deep within each other", place) from None
     if len(found) > MAX_CONSTRAINTS:
@@ -50,15 +72,36 @@ def _beyond(found: str, place: Place) -> ConstraintError:
     return ConstraintError(f"{found}, expected fewer", source=place.source, line=place.line, column=place.column)
 
 
-def _read(sql: str, dialect: str | None, place: Place) -> tuple[DenialConstraint, ...]:
+def _read(sql: str, dialect: str | None, place: Place, left_out: list[str] | None) -> tuple[DenialConstraint, ...]:
+    """The constraints; with `left_out`, what is none is put there instead of raised or passed over."""
     table = _single_table(sql, dialect, place.source)
     found: list[DenialConstraint] = []
     for definition in table.expressions:
-        if isinstance(definition, exp.ColumnDef):
-            found += _of_column(definition, place)
-        else:
-            found += _of_table(definition, place)
+        is_column = isinstance(definition, exp.ColumnDef)
+        name = f"{definition.name}: " if is_column else ""
+        parts = [each for each in definition.constraints if _says_much(each)] if is_column else _parts(definition)
+        for part in parts:
+            try:
+                made = list(_of_column(definition.name, part, place) if is_column else _of_table(part, place))
+            except ConstraintError:
+                if left_out is None:
+                    raise
+                made = []
+            if not made and left_out is not None:
+                left_out.append(f"{name}{cut(part.sql(dialect=dialect))}")
+            found += made
     return tuple(dict.fromkeys(found))
+
+
+def _says_much(constraint: exp.Expr) -> bool:
+    """Whether it says anything of rows: that nulls are allowed, and comments, say nothing."""
+    kind = constraint.kind if isinstance(constraint, exp.ColumnConstraint) else None
+    allows = isinstance(kind, exp.NotNullColumnConstraint) and bool(kind.args.get("allow_null"))
+    return not allows and not isinstance(kind, exp.CommentColumnConstraint)
+
+
+def _parts(definition: exp.Expr) -> list[exp.Expr]:
+    return list(definition.expressions) if isinstance(definition, exp.Constraint) else [definition]
 
 
 def _single_table(sql: str, dialect: str | None, source: str) -> exp.Schema:
@@ -86,34 +129,30 @@ def _single_table(sql: str, dialect: str | None, source: str) -> exp.Schema:
     return schema
 
 
-def _of_column(definition: exp.ColumnDef, place: Place) -> Iterator[DenialConstraint]:
-    name = definition.name
-    for constraint in definition.constraints:
-        # What is no constraint of a column, such as IN of a procedure's argument, has no kind.
-        kind = constraint.kind if isinstance(constraint, exp.ColumnConstraint) else None
-        if isinstance(kind, exp.PrimaryKeyColumnConstraint):
-            yield _not_null(name, place)
-            yield _key((name,), place)
-        elif isinstance(kind, exp.UniqueColumnConstraint):
-            yield _key((name,), place)
-        elif isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null"):
-            yield _not_null(name, place)
-        elif isinstance(kind, exp.CheckColumnConstraint):
-            yield from _check(kind.this, place)
+def _of_column(name: str, constraint: exp.Expr, place: Place) -> Iterator[DenialConstraint]:
+    # What is no constraint of a column, such as IN of a procedure's argument, has no kind.
+    kind = constraint.kind if isinstance(constraint, exp.ColumnConstraint) else None
+    if isinstance(kind, exp.PrimaryKeyColumnConstraint):
+        yield _not_null(name, place)
+        yield _key((name,), place)
+    elif isinstance(kind, exp.UniqueColumnConstraint):
+        yield _key((name,), place)
+    elif isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null"):
+        yield _not_null(name, place)
+    elif isinstance(kind, exp.CheckColumnConstraint):
+        yield from _check(kind.this, place)
 
 
-def _of_table(definition: exp.Expr, place: Place) -> Iterator[DenialConstraint]:
-    parts = definition.expressions if isinstance(definition, exp.Constraint) else [definition]
-    for part in parts:
-        if isinstance(part, exp.PrimaryKey):
-            names = tuple(column.name for column in part.expressions)
-            yield from (_not_null(name, place) for name in names)
-            yield _key(names, place)
-        elif isinstance(part, exp.UniqueColumnConstraint):
-            columns = part.this.expressions if isinstance(part.this, exp.Schema) else [part.this]
-            yield _key(tuple(column.name for column in columns), place)
-        elif isinstance(part, (exp.CheckColumnConstraint, exp.Check)):
-            yield from _check(part.this, place)
+def _of_table(part: exp.Expr, place: Place) -> Iterator[DenialConstraint]:
+    if isinstance(part, exp.PrimaryKey):
+        names = tuple(column.name for column in part.expressions)
+        yield from (_not_null(name, place) for name in names)
+        yield _key(names, place)
+    elif isinstance(part, exp.UniqueColumnConstraint):
+        columns = part.this.expressions if isinstance(part.this, exp.Schema) else [part.this]
+        yield _key(tuple(column.name for column in columns), place)
+    elif isinstance(part, (exp.CheckColumnConstraint, exp.Check)):
+        yield from _check(part.this, place)
 
 
 def _not_null(name: str, place: Place) -> DenialConstraint:

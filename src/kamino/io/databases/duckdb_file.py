@@ -76,6 +76,34 @@ def enums_of_duckdb(path: str, statement: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(dict(kind.children)["values"]) for name, kind in pairs if kind.id == "enum"}
 
 
+def catalogue_of_duckdb(path: str, parts: tuple[str, ...]) -> dict[str, Any]:
+    """What the file declares of a table, or view, by the parts of its name."""
+    schema, table = (parts[-2] if len(parts) > 1 else None), parts[-1]
+    which = "lower(table_name) = lower($table) and lower(schema_name) = lower(coalesce($schema, 'main'))"
+    given = {"table": table, "schema": schema}
+    with duckdb.connect(path, read_only=True, config=_CLOSED) as connection:
+        columns = connection.execute(
+            f"select column_name, data_type, is_nullable, comment from duckdb_columns() where {which} "
+            "and not internal order by column_index",
+            given,
+        ).fetchall()
+        rules = connection.execute(
+            "select constraint_type, constraint_column_names, referenced_table, referenced_column_names "
+            f"from duckdb_constraints() where {which} order by constraint_index",
+            given,
+        ).fetchall()
+    refers = {names[0]: f"{other} ({there[0]})" for kind, names, other, there in rules
+              if kind == "FOREIGN KEY" and len(names) == 1}  # fmt: skip
+    return {
+        "columns": [
+            {"name": name, "kind": kind, "not_null": not nullable, "comment": comment, "references": refers.get(name)}
+            for name, kind, nullable, comment in columns
+        ],
+        "primary": next((tuple(names) for kind, names, *_ in rules if kind == "PRIMARY KEY"), ()),
+        "unique": tuple(tuple(names) for kind, names, *_ in rules if kind == "UNIQUE"),
+    }
+
+
 def _relation(connection: duckdb.DuckDBPyConnection, statement: str, path: str) -> duckdb.DuckDBPyRelation:
     _refuse_writing(connection, statement, path)
     relation = connection.sql(statement)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -35,19 +38,10 @@ def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Tabl
         - No message holds the URL, which may hold a password.  [test_postgres_connection_errors]
     """
     refuse_writing(statement, dialect="postgres", where=WHERE)
-    dbapi = _load_driver()
-    connection, failure = _connect(dbapi, url)
-    if failure is not None:
-        # Raised here, not where it was caught, so that the driver's error is not its context either.
-        raise failure
-    try:
-        with connection, connection.cursor() as cursor:
-            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
-            cursor.execute(statement)
-            table = cursor.fetch_arrow_table()
-    except (dbapi.Error, pa.ArrowException, OSError) as error:
-        raise _query_failed(error) from None
-    return normalise_table(_convert_types(table, private=private), where=WHERE, private=private)
+    with _reading(url) as cursor:
+        cursor.execute(statement)
+        table = cursor.fetch_arrow_table()
+    return normalise_table(convert_types(table, private=private), where=WHERE, private=private)
 
 
 # Names of types that occur in one schema only: the driver tells no more than the name.
@@ -60,33 +54,93 @@ _ENUMS = """
 def enums_of_postgres(url: str, statement: str) -> dict[str, tuple[str, ...]]:
     """The values of the columns of a query whose type is an enum, by column: declared with the type, not by any row."""
     refuse_writing(statement, dialect="postgres", where=WHERE)
-    dbapi = _load_driver()
-    connection, failure = _connect(dbapi, url)
-    if failure is not None:
-        raise failure
-    try:
-        with connection, connection.cursor() as cursor:
-            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
-            cursor.execute(f"SELECT * FROM ({statement}) AS asked LIMIT 0")
-            fields = list(cursor.fetch_arrow_table().schema)
-            cursor.execute(_ENUMS)
-            labels: dict[str, list[str]] = {}
-            for kind, label in cursor.fetchall():
-                labels.setdefault(kind, []).append(label)
-    except (dbapi.Error, pa.ArrowException, OSError) as error:
-        raise _query_failed(error) from None
+    with _reading(url) as cursor:
+        cursor.execute(f"SELECT * FROM ({statement}) AS asked LIMIT 0")
+        fields = list(cursor.fetch_arrow_table().schema)
+        cursor.execute(_ENUMS)
+        labels: dict[str, list[str]] = {}
+        for kind, label in cursor.fetchall():
+            labels.setdefault(kind, []).append(label)
     kinds = {field.name: _server_type(field) for field in fields}
     return {name: tuple(labels[kind]) for name, kind in kinds.items() if kind in labels}
 
 
-def _connect(dbapi: Any, url: str) -> tuple[Any, InputError | None]:
+_COLUMNS = """
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, col_description(a.attrelid, a.attnum)
+    FROM pg_attribute a WHERE a.attrelid = to_regclass({table}) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum
+"""
+_RULES = """
+    SELECT c.contype::text, array_to_json(ARRAY(SELECT a.attname FROM unnest(c.conkey) WITH ORDINALITY AS k(num, place)
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.num ORDER BY k.place))::text,
+        CASE WHEN c.contype = 'f' THEN c.confrelid::regclass::text || ' (' || (SELECT a.attname FROM pg_attribute a
+            WHERE a.attrelid = c.confrelid AND a.attnum = c.confkey[1]) || ')' END
+    FROM pg_constraint c WHERE c.conrelid = to_regclass({table}) AND c.contype IN ('p', 'u', 'f') ORDER BY c.oid
+"""
+
+
+def catalogue_of_postgres(url: str, table: str) -> dict[str, Any]:
+    """What the server declares of a table, by its name as it stands in a query."""
+    literal = "'" + table.replace("'", "''") + "'"
+    with _reading(url) as cursor:
+        cursor.execute(_COLUMNS.format(table=literal))
+        columns = cursor.fetchall()
+        cursor.execute(_RULES.format(table=literal))
+        rules = [(kind, tuple(json.loads(names)), other) for kind, names, other in cursor.fetchall()]
+    refers = {names[0]: other for kind, names, other in rules if kind == "f" and len(names) == 1}
+    return {
+        "columns": [
+            {"name": name, "kind": kind, "not_null": strict, "comment": comment, "references": refers.get(name)}
+            for name, kind, strict, comment in columns
+        ],
+        "primary": next((names for kind, names, _ in rules if kind == "p"), ()),
+        "unique": tuple(names for kind, names, _ in rules if kind == "u"),
+    }
+
+
+@contextmanager
+def _reading(url: str) -> Iterator[Any]:
+    """A cursor of a session that cannot change the database; what fails is told without values."""
+    dbapi = load_driver()
+    connection, failure = _connect(dbapi, url, autocommit=True)
+    if failure is not None:
+        # Raised here, not where it was caught, so that the driver's error is not its context either.
+        raise failure
     try:
-        return dbapi.connect(url, autocommit=True), None
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+            yield cursor
+    except (dbapi.Error, pa.ArrowException, OSError) as error:
+        raise _query_failed(error) from None
+
+
+@contextmanager
+def writing_session(url: str) -> Iterator[tuple[Any, Any]]:
+    """A connection and its cursor in one transaction, which is taken back unless it is committed in the block."""
+    dbapi = load_driver()
+    connection, failure = _connect(dbapi, url, autocommit=False)
+    if failure is not None:
+        raise failure
+    try:
+        with connection, connection.cursor() as cursor:
+            yield connection, cursor
+    except (dbapi.Error, pa.ArrowException, OSError) as error:
+        state = getattr(error, "sqlstate", None) or type(error).__name__
+        found = re.search(r"ERROR:\s*([^\n]+)", str(error))
+        # The table is synthetic and what it is called was given, so that the server's words may be passed on.
+        said = found.group(1).strip() if found else "no more is known"
+        raise InputError(f"PostgreSQL: the table cannot be written ({state}: {said}). Nothing was changed.") from None
+
+
+def _connect(dbapi: Any, url: str, *, autocommit: bool) -> tuple[Any, InputError | None]:
+    try:
+        return dbapi.connect(url, autocommit=autocommit), None
     except dbapi.Error as error:
         return None, _connection_failed(str(error))
 
 
-def _load_driver() -> Any:
+def load_driver() -> Any:
+    """The driver, if it is installed."""
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
@@ -121,7 +175,7 @@ def _query_failed(error: Exception) -> InputError:
     )
 
 
-def _convert_types(table: pa.Table, *, private: bool) -> pa.Table:
+def convert_types(table: pa.Table, *, private: bool) -> pa.Table:
     """Give `numeric` its number type back, and refuse types whose Arrow form means something else."""
     for position, field in enumerate(table.schema):
         kind = _server_type(field)

@@ -23,6 +23,16 @@ def is_url(source: str) -> bool:
     return _URL.match(source) is not None
 
 
+def split_table(source: str) -> tuple[str, str | None]:
+    """The address of a database and the table that is named behind a `#`, if one is.
+
+    >>> split_table("duckdb:///shop.db#orders"), split_table("duckdb:///shop.db")
+    (('duckdb:///shop.db', 'orders'), ('duckdb:///shop.db', None))
+    """
+    url, mark, table = source.rpartition("#")
+    return (url, table) if mark and is_url(url) and _TABLE_NAME.match(table) else (source, None)
+
+
 def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
     """Run `query`, a SELECT or the name of a table, read-only in the database at `url`.
 
@@ -41,7 +51,7 @@ def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
         return read_postgres(url, statement, private=private)
     raise InputError(
         f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
-        "postgresql://user@host/database, or the path of a .csv or .parquet file."
+        "postgresql://user@host/database, or the path of a file such as .csv or .parquet."
     )
 
 
@@ -51,7 +61,11 @@ def declared_enums(source: object, query: str | None) -> dict[str, tuple[str, ..
     Guarantees:
         What rows there are makes no difference.  [test_enums_are_read_without_rows]
     """
-    if not isinstance(source, str) or not is_url(source) or query is None:
+    if not isinstance(source, str) or not is_url(source):
+        return {}
+    if query is None:
+        source, query = split_table(source)
+    if query is None:
         return {}
     statement = select_statement(query)
     if source.lower().startswith("duckdb:"):
@@ -62,8 +76,18 @@ def declared_enums(source: object, query: str | None) -> dict[str, tuple[str, ..
 
 
 def is_table_name(query: str) -> bool:
-    """Say whether a query is the name of a table and nothing else."""
+    """Whether a query is the name of a table and no statement."""
     return _TABLE_NAME.match(query.strip().rstrip(";").rstrip()) is not None
+
+
+def name_parts(query: str) -> tuple[str, ...]:
+    """The parts of a table's name, without quotes.
+
+    >>> name_parts('shop."big item"')
+    ('shop', 'big item')
+    """
+    found = re.findall(_TABLE_PART, query.strip().rstrip(";").rstrip())
+    return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in found)
 
 
 def select_statement(query: str) -> str:
@@ -77,7 +101,7 @@ def select_statement(query: str) -> str:
 
 
 def duckdb_path(url: str) -> str:
-    """The path in a URL of a DuckDB file."""
+    """The path of the file that a DuckDB URL names."""
     _, _, rest = url.partition("://")
     if not rest.startswith("/") or rest == "/":
         raise InputError(

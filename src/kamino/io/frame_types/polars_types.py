@@ -42,11 +42,18 @@ def to_polars(table: pa.Table, types: Mapping[str, str], schema: Schema) -> Any:
     cast = {name: _type(polars, types.get(name, ""), kinds.categories_in(schema, name)) for name in frame.columns}
     for name, kind in cast.items():
         if kind is not None and frame.schema[name] != kind:
-            try:
-                frame = frame.with_columns(frame[name].cast(kind))
-            except polars.exceptions.PolarsError:
-                continue
+            frame = frame.with_columns(_cast(polars, frame[name], kind))
     return frame
+
+
+def _cast(polars: Any, column: Any, kind: Any) -> Any:
+    """The column as another type. A value that the type cannot hold, such as a time after midnight, becomes null."""
+    for strict in (True, False):
+        try:
+            return column.cast(kind, strict=strict)
+        except polars.exceptions.PolarsError:
+            continue
+    return column
 
 
 def _plain(polars: Any, column: pa.ChunkedArray) -> Any:

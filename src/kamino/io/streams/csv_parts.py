@@ -12,6 +12,7 @@ import pyarrow as pa
 from kamino.errors import InputError
 from kamino.io.csv import check_header, open_batches, open_csv
 from kamino.io.csv_faults import find_fault
+from kamino.io.formats.dialect import Dialect, settle
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
 
@@ -25,11 +26,12 @@ class CsvParts:
 
     is_ordered = True
 
-    def __init__(self, path: Path, *, part_rows: int = PART_ROWS) -> None:
+    def __init__(self, path: Path, *, dialect: Dialect = Dialect(), part_rows: int = PART_ROWS) -> None:
         self._state = FileState.of(path)
         self._part_rows = part_rows
         try:
-            names = check_header(path)
+            self._how = settle(path, open_csv, dialect)
+            names = check_header(path, self._how)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise _damaged(path) from None
         self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
@@ -49,9 +51,9 @@ class CsvParts:
         self._state.check()
         path = self._state.path
         try:
-            yield from open_batches(path, list(self.schema.names), names)
+            yield from open_batches(path, list(self.schema.names), names, self._how)
         except pa.ArrowInvalid:
-            find_fault(path, open_csv, num_columns=len(self.schema.names))
+            find_fault(path, self._how, num_columns=len(self.schema.names))
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise _damaged(path) from None
 

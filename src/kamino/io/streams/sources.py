@@ -14,6 +14,7 @@ from kamino.io.streams.parquet_parts import ParquetParts
 
 if TYPE_CHECKING:
     from kamino.io.streams.duckdb_parts import DuckdbParts
+    from kamino.io.tables import Reading
 
 Stream: TypeAlias = "ParquetParts | CsvParts | DuckdbParts"
 # From so many bytes on disk on, a table is read in parts unless somebody says otherwise: some 2 to 4 GiB in memory.
@@ -47,11 +48,14 @@ def is_large(source: object) -> bool:
         return False  # whoever reads it will say what is wrong
 
 
-def why_not_streamed(source: object, query: str | None, *, guarded: bool, by_unit: bool) -> str | None:
+def why_not_streamed(source: object, reading: Reading, *, guarded: bool, by_unit: bool) -> str | None:
     """Say why a source cannot be read in parts; None if it can. `guarded` and `by_unit` are settings of the run."""
     kind = stream_kind(source)
     if kind is None:
         return "only Parquet and CSV files and DuckDB are read in parts"
+    if reading.separator or reading.encoding or reading.columns or reading.drop:
+        return "separators, encodings and choices of columns are for tables in memory"
+    query = reading.query
     if kind == "csv" and not guarded:
         return "types of a CSV file that are taken from its cells need all of them at once"
     if kind == "duckdb" and by_unit and query is not None and not is_table_name(query):

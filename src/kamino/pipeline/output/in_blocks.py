@@ -6,8 +6,10 @@ own, so that blocks can be drawn in any order and anywhere.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -23,6 +25,11 @@ from kamino.sampling.codes.comparing import Judge
 BLOCK_ROWS = 1 << 20
 #: Tables of more blocks than this are drawn block by block; shorter ones are drawn as a whole.
 WHOLE_BLOCKS = 4
+
+
+def takes_blocks(path: str | os.PathLike[str]) -> bool:
+    """Whether a table can be written to a file of this kind block by block."""
+    return Path(path).suffix.lower() in (".csv", ".parquet")
 
 
 def in_blocks(fitted: Fitted, num_rows: int, *, given: object = None, ways: Ways = Ways()) -> bool:

@@ -18,19 +18,22 @@ import pyarrow as pa
 
 from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, print_constraint
-from kamino.errors import SamplingError
-from kamino.io.atomic import StagedFile, place_together, staged, target_of, telling_what_failed
+from kamino.errors import InputError, SamplingError
+from kamino.io.atomic import StagedFile, moved_aside, place_together, staged, target_of, telling_what_failed
+from kamino.io.databases.catalogue import Catalogue
+from kamino.io.databases.storing import MADE_BY, DatabaseTable, StagedTable, digest_of_rows, staged_table
+from kamino.io.normalise import normalise_table
 from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_parts, stage_stream
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.certificate import certificate_of
 from kamino.pipeline.output.conditions import Condition, Given, read_condition
 from kamino.pipeline.output.counted import Counted, count_parts, count_table
 from kamino.pipeline.output.drawn_table import Ways, draw_columns, mend_columns
-from kamino.pipeline.output.in_blocks import draw_in_blocks, in_blocks
+from kamino.pipeline.output.in_blocks import draw_in_blocks, in_blocks, takes_blocks
 from kamino.pipeline.stages import Stage
 from kamino.sampling import OnSweep
 from kamino.sampling.soft.sweeps import SweepLog
-from kamino.schema import Codec, CodedTable
+from kamino.schema import Codec, CodedTable, Date, Datetime, Key, Schema
 from kamino.schema.keys import check_keys
 
 # Codes of a column in the smallest type that holds them.
@@ -43,18 +46,20 @@ _ROWS_AT_ONCE = 1 << 17
 class WrittenTable:
     """A table that was written, and what is certified of it. Every field may be published.
 
-    `violations` are counts by the text of each constraint, in the file as it reads back; `sha256` is of its bytes.
+    `violations` are counts by the text of each constraint, in the file as it reads back; `sha256` is of its bytes, or,
+    in a database, of its rows. `place` is where it is: a path, or the address of a table.
     """
 
     path: Path
     certificate_path: Path
     rows: int
     sha256: str
+    place: str
     violations: Mapping[str, int]
     certificate: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows in {self.path}, certificate in {self.certificate_path}"
+        return f"{self.rows:,} rows in {self.place}, certificate in {self.certificate_path}"
 
 
 def certificate_path(table: str | os.PathLike[str]) -> Path:
@@ -78,10 +83,12 @@ def write_drawn(
     given: Given | None = None,
     ways: Ways = Ways(),
     sign: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
+    catalogue: Catalogue | None = None,
 ) -> WrittenTable:
     """Draw a table and write it with its certificate; an old table and its certificate are replaced.
 
-    `sign` adds a signature to the certificate.
+    `path` may name a table of a database, whose columns then have the types of `catalogue`, where that is in the same
+    language. `sign` adds a signature to the certificate.
 
     Raises:
         InputError: the place cannot be written; what was there is untouched.
@@ -94,51 +101,136 @@ def write_drawn(
         What breaks a hard constraint is not written, unless constraints were to be ignored.
         [test_a_table_that_breaks_a_hard_constraint_is_not_written]
     """
+    drawing = _Drawing(fitted=fitted, num_rows=num_rows, rng=rng, given=given, ways=ways, sign=sign or dict)
+    target = DatabaseTable.of(path)
+    if target is not None:
+        return _write_to_database(drawing, target, catalogue)
     output = Path(path)
     check_table_path(output)
     if ways.spreadsheet_safe:
         check_spreadsheet_safe(output)
     certificates = certificate_paths(output)
-    sweeps = SweepLog()
-    ways.progress(Stage.SAMPLE)
-    logged = replace(ways, on_sweep=_both(ways, sweeps), check=False)
-    by_block = in_blocks(fitted, num_rows, given=given, ways=ways)
-    columns = {} if by_block else _compact(fitted, draw_columns(fitted, num_rows, rng, given=given, ways=logged))
+    by_block = takes_blocks(output) and in_blocks(fitted, num_rows, given=given, ways=ways)
+    sweeps, columns = (SweepLog(), {}) if by_block else drawing.draw()
     with ExitStack() as stack:
         table = stack.enter_context(staged(output))
         vouchers = [stack.enter_context(staged(each)) for each in certificates]
         stack.enter_context(telling_what_failed(output))
-        condition, _ = read_condition(Codec(fitted.schema), given).split(fitted.differences)
         if by_block:
-            counts = _write_blocks(fitted, num_rows, table, rng, logged)
+            counts = _write_blocks(fitted, num_rows, table, rng, ways)
         else:
-            counts = _write_clean(fitted, columns, num_rows, table, rng, ways, condition)
+            counts = drawing.write_clean(columns, _into_file(table, fitted.schema, ways))
         digest = _sha256(table.temporary)
-        certificate = certificate_of(
-            fitted,
-            rows=num_rows,
+        certificate = drawing.certify(
+            counts, sweeps, digest, {"spreadsheet_safe": True} if ways.spreadsheet_safe else {}
+        )
+        for voucher in vouchers:
+            _write_json(certificate, voucher)
+        place_together(table, vouchers)
+    return drawing.written(str(path), output, certificates[0], counts, certificate)
+
+
+def _write_to_database(drawing: _Drawing, target: DatabaseTable, catalogue: Catalogue | None) -> WrittenTable:
+    """Draw a table into a database, in one transaction; its certificate goes into a file.
+
+    A certificate of an older table of this name is moved aside before the new table gets its name, and the new one gets
+    its own afterwards: a table never stands beside the certificate of another.
+
+    Guarantees:
+        A failure leaves the database and the certificate as they were.  [test_a_failing_write_leaves_the_database]
+    """
+    if drawing.ways.spreadsheet_safe:
+        raise InputError(f"{target}: found spreadsheet-safe for a database; only cells of CSV become formulas")
+    schema = drawing.fitted.schema
+    kinds = normalise_table(next(_parts(drawing.fitted, drawing.none(), 0)), where=str(target)).schema
+    strict = [name for name, each in schema.attributes.items() if not each.nullable]
+    keys = [name for name, each in schema.attributes.items() if isinstance(each, Key)]
+    sweeps, columns = drawing.draw()
+    with staged(target.certificate) as voucher, telling_what_failed(target.certificate):
+        with staged_table(target, kinds, catalogue=catalogue, strict=strict, keys=keys) as table:
+            counts = drawing.write_clean(columns, _into_database(table))
+            digest = digest_of_rows(table.read())
+            certificate = drawing.certify(counts, sweeps, digest, {"table": str(target)})
+            _write_json(certificate, voucher)
+            with moved_aside(voucher):
+                table.place(f"{MADE_BY}. sha256 of its rows: {digest}")
+        place_together(voucher, ())
+    return drawing.written(str(target), Path(target.name), target.certificate, counts, certificate)
+
+
+def _write_json(certificate: Mapping[str, Any], file: StagedFile) -> None:
+    with file.open() as handle:
+        handle.write(json.dumps(certificate, indent=2, ensure_ascii=False).encode())
+
+
+# Writes parts of a table, and gives the columns that are named as they read back.
+Put: TypeAlias = Callable[[Iterator[pa.Table], list[str]], pa.Table]
+
+
+def _into_file(file: StagedFile, schema: Schema, ways: Ways) -> Put:
+    safe, decimals = ways.spreadsheet_safe, time_decimals(schema)
+    return lambda parts, names: stage_parts(parts, file, names=names, spreadsheet_safe=safe, decimals=decimals)
+
+
+def _into_database(table: StagedTable) -> Put:
+    def put(parts: Iterator[pa.Table], names: list[str]) -> pa.Table:
+        table.write(normalise_table(part, where="drawn table") for part in parts)
+        return table.read().select(names)
+
+    return put
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Drawing:
+    """What is drawn, and how."""
+
+    fitted: Fitted
+    num_rows: int
+    rng: np.random.Generator
+    given: Given | None
+    ways: Ways
+    sign: Callable[[Mapping[str, Any]], dict[str, Any]]
+
+    def draw(self) -> tuple[SweepLog, dict[str, AnyCodes]]:
+        sweeps = SweepLog()
+        self.ways.progress(Stage.SAMPLE)
+        unchecked = replace(self.ways, on_sweep=_both(self.ways, sweeps), check=False)
+        drawn = draw_columns(self.fitted, self.num_rows, self.rng, given=self.given, ways=unchecked)
+        return sweeps, _compact(self.fitted, drawn)
+
+    def none(self) -> dict[str, AnyCodes]:
+        """No row of all columns."""
+        return {name: np.zeros(0, dtype=np.int64) for name in self.fitted.codec.attributes}
+
+    def write_clean(self, columns: Mapping[str, AnyCodes], put: Put) -> Counted:
+        condition, _ = read_condition(Codec(self.fitted.schema), self.given).split(self.fitted.differences)
+        return _write_clean(self.fitted, columns, self.num_rows, put, self.rng, self.ways, condition)
+
+    def certify(self, counts: Counted, sweeps: SweepLog, digest: str, more: Mapping[str, Any]) -> dict[str, Any]:
+        made = certificate_of(
+            self.fitted,
+            rows=self.num_rows,
             violations=counts.violations,
             following=counts.following,
             sha256=digest,
             sweeps=sweeps,
-            given=given,
+            given=self.given,
         )
-        if ways.spreadsheet_safe:
-            certificate["spreadsheet_safe"] = True
-        if sign is not None:
-            certificate = sign(certificate)
-        for voucher in vouchers:
-            with voucher.open() as handle:
-                handle.write(json.dumps(certificate, indent=2, ensure_ascii=False).encode())
-        place_together(table, vouchers)
-    return WrittenTable(
-        path=output,
-        certificate_path=certificates[0],
-        rows=num_rows,
-        sha256=digest,
-        violations=MappingProxyType({print_constraint(each): count for each, count in counts.violations.items()}),
-        certificate=certificate,
-    )
+        return self.sign({**made, **more})
+
+    def written(
+        self, place: str, path: Path, certificate_path: Path, counts: Counted, certificate: Mapping[str, Any]
+    ) -> WrittenTable:
+        violations = {print_constraint(each): count for each, count in counts.violations.items()}
+        return WrittenTable(
+            place=place,
+            path=path,
+            certificate_path=certificate_path,
+            rows=self.num_rows,
+            sha256=certificate["sha256"],
+            violations=MappingProxyType(violations),
+            certificate=certificate,
+        )
 
 
 def _write_blocks(fitted: Fitted, num_rows: int, file: StagedFile, rng: np.random.Generator, ways: Ways) -> Counted:
@@ -147,8 +239,13 @@ def _write_blocks(fitted: Fitted, num_rows: int, file: StagedFile, rng: np.rando
     Guarantees:
         Memory does not grow with the rows.  [test_memory_of_blocks_does_not_grow]
     """
-    check_keys(fitted.schema.attributes.values(), num_rows)
-    written = stage_stream(_block_parts(fitted, num_rows, rng, ways), file, spreadsheet_safe=ways.spreadsheet_safe)
+    check_keys(fitted.schema.attributes, num_rows)
+    written = stage_stream(
+        _block_parts(fitted, num_rows, rng, ways),
+        file,
+        spreadsheet_safe=ways.spreadsheet_safe,
+        decimals=time_decimals(fitted.schema),
+    )
     ways.progress(Stage.CHECK)
     counts = count_parts(fitted, written)
     if counts.broken:
@@ -177,7 +274,7 @@ def _write_clean(
     fitted: Fitted,
     columns: Mapping[str, AnyCodes],
     num_rows: int,
-    file: StagedFile,
+    put: Put,
     rng: np.random.Generator,
     ways: Ways,
     condition: Condition,
@@ -188,27 +285,33 @@ def _write_clean(
     mode = fitted.settings.sampling if ways.mode is None else ways.mode
     if not condition.is_met(columns) and mode.keeps_hard_constraints:
         columns = mend_columns(fitted, columns, num_rows, rng, condition)
-    counts = _write_and_count(fitted, columns, num_rows, file, ways)
+    counts = _write_and_count(fitted, columns, num_rows, put, ways)
     if not mode.keeps_hard_constraints or not counts.broken:
         return counts
     mended = mend_columns(fitted, columns, num_rows, rng, condition)
-    counts = _write_and_count(fitted, mended, num_rows, file, ways)
+    counts = _write_and_count(fitted, mended, num_rows, put, ways)
     if counts.broken:
         raise _broken(counts)
     return counts
 
 
-def _write_and_count(
-    fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, file: StagedFile, ways: Ways
-) -> Counted:
+def _write_and_count(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, put: Put, ways: Ways) -> Counted:
     ways.progress(Stage.WRITE)
-    check_keys(fitted.schema.attributes.values(), num_rows)
+    check_keys(fitted.schema.attributes, num_rows)
     counted = sorted({name for constraint in fitted.promised for name in constraint.attributes})
-    written: pa.Table = stage_parts(
-        _parts(fitted, columns, num_rows), file, names=counted, spreadsheet_safe=ways.spreadsheet_safe
-    )
+    written = put(_parts(fitted, columns, num_rows), counted)
     ways.progress(Stage.CHECK)
     return count_table(fitted, written)
+
+
+def time_decimals(schema: Schema) -> dict[str, int]:
+    """How many decimals of a second the times of each column need, by its resolution.
+
+    Guarantees:
+        Times are written at their resolution.  [test_times_are_written_at_their_resolution]
+    """
+    times = {name: each.decimals for name, each in schema.attributes.items() if isinstance(each, Datetime)}
+    return times | {name: 0 for name, each in schema.attributes.items() if isinstance(each, Date)}
 
 
 def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, *, first: int = 0) -> Iterator[pa.Table]:

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from kamino.constraints import Constraints, DenialConstraint, ValueType
 from kamino.constraints.language.printer import print_name
-from kamino.constraints.tree import Comparison, Operator, is_cross
+from kamino.constraints.tree import Comparison, NullTest, Operator, is_cross
 from kamino.constraints.types import value_type
 from kamino.engine import trusted_attribute, trusted_schema
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.settings import Settings
 from kamino.privacy.private import PrivateTable
-from kamino.schema import Categorical, Key, Schema, Source, check_columns, draft_schema
+from kamino.schema import Attribute, Categorical, Key, Schema, Source, check_columns, draft_schema
 
 NOTHING: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
@@ -28,11 +28,17 @@ def check_has_columns(private: PrivateTable) -> None:
 
 
 def schema_for(
-    private: PrivateTable, schema: Schema | None, settings: Settings, listed: Mapping[str, Sequence[Any]] = NOTHING
+    private: PrivateTable,
+    schema: Schema | None,
+    settings: Settings,
+    listed: Mapping[str, Sequence[Any]] = NOTHING,
+    declared: Mapping[str, Attribute] = MappingProxyType({}),
 ) -> Schema:
     """The schema of the run: the given one, or one drafted from names and types (and domains, if these are trusted).
 
-    `listed` are domains that the types of columns list themselves, such as that of an ordered category.
+    `listed` are domains that the types of columns list themselves, such as that of an ordered category; `declared` are
+    attributes of which a database declares more than a type, such as keys. A given schema has the last word, but that
+    keys for which it names no type stay whole numbers where the column is one.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
@@ -40,7 +46,7 @@ def schema_for(
     columns = private.without_rows()
     if schema is None:
         schema = trusted_schema(private) if settings.trust_domain else draft_schema(columns)
-        schema = _with_listed(schema, listed)
+        schema = _with_declared(_with_listed(schema, listed), declared, private, trusted=settings.trust_domain)
     elif settings.trust_domain and schema.missing_domains:
         drafted = trusted_schema(private)
         for name in schema.missing_domains:
@@ -51,7 +57,33 @@ def schema_for(
     else:
         open_ones = [name for name in schema.missing_domains if isinstance(schema[name], Categorical)]
         schema = _with_listed(schema, {name: listed[name] for name in open_ones if name in listed})
+    schema = _with_whole_keys(schema, columns.schema)
     check_columns(schema, columns)
+    return schema
+
+
+def _with_declared(
+    schema: Schema, declared: Mapping[str, Attribute], private: PrivateTable, *, trusted: bool
+) -> Schema:
+    for name, attribute in declared.items():
+        if trusted and not attribute.has_domain:
+            attribute = trusted_attribute(private, name, attribute)
+        if attribute.has_domain or not trusted:
+            schema = schema.with_attribute(name, attribute)
+    return schema
+
+
+def _with_whole_keys(schema: Schema, columns: pa.Schema) -> Schema:
+    """The schema with keys as whole numbers where those of the table are, unless it says how they look.
+
+    Guarantees:
+        Integer keys stay integers.  [test_integer_keys_stay_integers]
+    """
+    for name, attribute in schema.attributes.items():
+        open_key = isinstance(attribute, Key) and attribute.dtype is None and attribute.pattern is None
+        if open_key and name in columns.names and pa.types.is_integer(columns.field(name).type):
+            made = Key(**{**attribute.fields(), "dtype": str(columns.field(name).type)})
+            schema = schema.with_attribute(name, made)
     return schema
 
 
@@ -99,8 +131,11 @@ def held_by_keys(constraints: Constraints, schema: Schema) -> Constraints:
 
 
 def holds_by_keys(constraint: DenialConstraint, schema: Schema) -> bool:
-    """Whether two different rows cannot violate it because it asks for two equal keys, which are all distinct."""
+    """Whether rows cannot violate it because it asks for two equal keys, or a null one: all differ, none is null."""
     return any(
+        isinstance(p, NullTest) and not p.negated and isinstance(schema[p.column.name], Key)
+        for p in constraint.predicates
+    ) or any(
         isinstance(p, Comparison)
         and is_cross(p)
         and p.op is Operator.EQ

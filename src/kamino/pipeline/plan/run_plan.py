@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ from kamino.privacy.schedule import Schedule
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
 from kamino.sampling.closed_world import can_close, why_not_closed
 from kamino.sampling.soft.soft_notes import soft_notes
-from kamino.schema import Codec, Schema
+from kamino.schema import Attribute, Codec, Schema
 from kamino.schema.coding.differences import Difference
 
 if TYPE_CHECKING:
@@ -269,11 +270,12 @@ def plan_table(
     folder: Path = Path(),
     num_rows: int | None = None,
     listed: Mapping[str, Sequence[Any]] = NOTHING,
+    declared: Mapping[str, Attribute] = MappingProxyType({}),
 ) -> RunPlan:
     """Plan a run on a table, of which names and types of columns are public; with `trust_domain`, values as well.
 
     With `untyped`, the columns are text for want of types, which are then found within the budget. `listed` are domains
-    that the types of columns list themselves.
+    that the types of columns list themselves, `declared` are attributes that the catalogue of a database declares.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
@@ -285,7 +287,7 @@ def plan_table(
     if schema is None and untyped:
         refuse_beyond_memory(num_rows, len(private.names))
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
-    known = schema_for(private, schema, settings, listed)
+    known = schema_for(private, schema, settings, listed, declared)
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
     if is_beyond_memory(num_rows, len(private.names)) and not _is_drawn_in_blocks(plan):
         refuse_beyond_memory(num_rows, len(private.names))

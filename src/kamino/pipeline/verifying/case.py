@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from kamino.errors import InputError, KaminoError, PrivacyError
-from kamino.io.csv import read_csv
+from kamino.io import read_table
+from kamino.io.databases.storing import DatabaseTable, digest_of_rows
 from kamino.io.normalise import normalise_table
-from kamino.io.parquet import read_parquet
+from kamino.io.write import read_written
 from kamino.model.saved import shown
 from kamino.pipeline.verifying.certificate_file import Certificate
 from kamino.pipeline.verifying.signatures import fingerprint, has_extra, is_signed, own_key, signature_problem
@@ -39,6 +40,7 @@ class Case:
 
     path: Path
     certificate: Certificate
+    database: DatabaseTable | None = None
     key: str | Path | None = None
     rules: Path | None = None
 
@@ -49,7 +51,9 @@ class Case:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the table's bytes."""
+        """SHA-256 of the table's bytes; of its rows in a database."""
+        if self.database is not None:
+            return digest_of_rows(self.stored)
         try:
             with open(self.path, "rb") as handle:
                 return hashlib.file_digest(handle, "sha256").hexdigest()
@@ -61,13 +65,22 @@ class Case:
         """The table, with the types of the schema; or why it cannot be read as such."""
         types = self.expected
         try:
-            if self.path.suffix.lower() == ".parquet":
-                return read_parquet(self.path)
-            return read_csv(self.path, types=types)
+            if self.database is not None:
+                # Types of a database differ from those that rows are drawn with: a decimal may have more digits there.
+                return self.stored.cast(types) if self.stored.column_names == types.names else self.stored
+            return read_written(self.path, self.path.suffix.lower(), types=types)
         except KaminoError as problem:
             return InputError(str(problem))
+        except pa.ArrowInvalid:
+            return InputError(f"{self.database}: found a cell of another type than the schema's")
         except OSError as problem:
             return InputError(f"{self.path}: {problem.strerror}")
+
+    @cached_property
+    def stored(self) -> pa.Table:
+        """The table as the database gives it."""
+        assert self.database is not None, "asked of tables of databases only"
+        return read_table(self.database.url, query=self.database.name)
 
     @cached_property
     def expected(self) -> pa.Schema:

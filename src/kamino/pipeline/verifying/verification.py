@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import kamino
+from kamino.io.databases.storing import DatabaseTable
 from kamino.pipeline.output.writing import certificate_path
 from kamino.pipeline.verifying.case import Case
 from kamino.pipeline.verifying.certificate_file import read_certificate
@@ -73,7 +74,7 @@ def verify(
     key: str | Path | None = None,
     constraints: str | Path | None = None,
 ) -> Verification:
-    r"""Compare a table with its certificate, by default the one beside it. Needs no private table.
+    r"""Compare a table, a file or one of a database, with its certificate, by default the one beside it.
 
     With `key`, the file of a public key, the certificate must be signed by it. With `constraints`, a constraint file,
     the certificate must be about these, and the reference tables that they name are read as well.
@@ -97,12 +98,14 @@ def verify(
         Real certificates hold.  [test_real_certificates_hold]
         A changed cell, row, event, constraint, hash, mark or signature does not.  [test_what_was_changed_does_not_hold]
     """
-    path = Path(table)
-    read = read_certificate(certificate_path(path) if certificate is None else certificate)
-    case = Case(path=path, certificate=read, key=key, rules=None if constraints is None else Path(constraints))
+    path, database = Path(table), DatabaseTable.of(table)
+    beside = certificate_path(path) if database is None else database.certificate
+    read = read_certificate(beside if certificate is None else certificate)
+    rules = None if constraints is None else Path(constraints)
+    case = Case(path=path, certificate=read, database=database, key=key, rules=rules)
     findings = tuple(finding for check in CHECKS for finding in check(case))
     return Verification(
-        table=str(path),
+        table=str(path) if database is None else str(database),
         certificate=read.source,
         findings=findings,
         stated=tuple(name for name in read.document if name not in _DERIVED and not _is_worded(name, read.document)),

@@ -17,7 +17,7 @@ from kamino.schema.coding.category_codec import BooleanCodec, CategoryCodec
 from kamino.schema.coding.differences import Difference, Distance, is_date
 from kamino.schema.coding.grid_codec import GridCodec
 from kamino.schema.column_types import check_columns
-from kamino.schema.keys import make_keys
+from kamino.schema.keys import make_keys, places_of
 from kamino.schema.schema import Schema
 
 
@@ -103,6 +103,7 @@ class Codec:
         self.plain: Mapping[str, AttributeCodec] = MappingProxyType(
             {name: attribute_codec(name, schema[name]) for name in schema.data_names}
         )
+        self._key_places = places_of(schema.attributes)
         self.differences = MappingProxyType(dict(differences))
         self._distances = {name: self.distance(name, each) for name, each in differences.items()}
         self.bases_first = _bases_first(tuple(self.plain), differences)
@@ -187,7 +188,8 @@ class Codec:
         values = self.as_values(coded.columns)
         for name, attribute in self.schema.attributes.items():
             if isinstance(attribute, Key):
-                arrays[name] = make_keys(attribute, coded.num_rows, start=first_key)
+                place, among = self._key_places[name]
+                arrays[name] = make_keys(attribute, coded.num_rows, start=first_key, place=place, among=among)
             else:
                 arrays[name] = self.plain[name].decode(values[name])
         return pa.table(arrays)

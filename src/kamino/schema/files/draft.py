@@ -21,7 +21,7 @@ from kamino.schema.attribute import Source
 from kamino.schema.attributes import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real
 from kamino.schema.dtypes import dtype_name, is_text, value_type
 from kamino.schema.files.messages import did_you_mean
-from kamino.schema.files.names import looks_like_code
+from kamino.schema.files.names import EMAILS, key_pattern, looks_like_code
 from kamino.schema.grid import MICROSECONDS_PER_DAY, date_of_tick, datetime_of_tick
 from kamino.schema.numbers import DEFAULT_DECIMALS, finest_decimals
 from kamino.schema.schema import Schema
@@ -39,6 +39,7 @@ def draft_schema(
     keys: Collection[str] = (),
     codes: bool = False,
     num_rows: int | None = None,
+    looks: bool = False,
 ) -> Schema:
     """Return a schema that fits `table`.
 
@@ -46,8 +47,9 @@ def draft_schema(
         table: the private table.
         trust_domain: also take the domains from the table, because the user says they are public; marked `asserted`.
         keys: the columns that are opaque identifiers. Without being told, none is taken for one.
-        codes: take whole numbers whose column has the name of a code for categories; with `trust_domain`, where values
-            repeat.
+        codes: take whole numbers whose column has the name of a code for categories, with `trust_domain` where values
+            repeat; and texts whose column has the name of uuids or email addresses for keys.
+        looks: also take texts for keys that all look like uuids or email addresses; for the owner of the table only.
         num_rows: how many rows there are, if `table` has each value of its columns once.
 
     Raises:
@@ -56,6 +58,7 @@ def draft_schema(
     Guarantees:
         Without `trust_domain`, tables of the same names and types give the same schema.  [test_draft_reads_no_values]
         Codes are categories, and what only has a code's name is not.  [test_codes_are_categories]
+        Uuids and email addresses are keys.  [test_uuids_and_emails_are_keys]
 
     >>> draft_schema(pa.table({"age": [31, 45]}))["age"].source.value
     'private'
@@ -74,6 +77,10 @@ def draft_schema(
             )
             continue
         column = table.column(name)
+        pattern = _key_pattern(name, attribute, column, by_name=codes, by_look=looks or (codes and trust_domain))
+        if pattern is not None:
+            attributes[name] = Key(pattern=pattern, dtype=attribute.dtype)
+            continue
         is_code = codes and isinstance(attribute, Integer) and looks_like_code(name)
         if is_code and (not trust_domain or _repeats(column, table.num_rows if num_rows is None else num_rows)):
             attribute = Categorical(nullable=True, dtype=attribute.dtype or "int64")
@@ -81,6 +88,26 @@ def draft_schema(
     if problems:
         raise SchemaError("\n".join(problems))
     return Schema(attributes=attributes)
+
+
+_LOOKS = {
+    "uuid": r"^(?i:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$",
+    EMAILS: r"^[^@\s]+@[^@\s]+\.[^@\s.]+$",
+}
+
+
+def _key_pattern(
+    name: str, attribute: Attribute, column: pa.ChunkedArray, *, by_name: bool, by_look: bool
+) -> str | None:
+    """The pattern of a column of uuids or email addresses, which are nobody's categories; None for any other."""
+    if not isinstance(attribute, Categorical) or not is_text(value_type(column.type)):
+        return None
+    named = key_pattern(name) if by_name else None
+    if named is not None or not by_look:
+        return named
+    texts = pc.cast(column, value_type(column.type)).drop_null()
+    fits = (p for p, look in _LOOKS.items() if len(texts) and pc.all(pc.match_substring_regex(texts, look)).as_py())
+    return next(fits, None)
 
 
 def _repeats(column: pa.ChunkedArray, num_rows: int) -> bool:

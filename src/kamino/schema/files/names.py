@@ -62,6 +62,8 @@ _RANGES: dict[str, tuple[int, int]] = {
     "lon": (-180, 180),
     "lng": (-180, 180),
 }
+# Made-up addresses, of a domain that is nobody's.
+EMAILS = "person{}@example.org"
 _NUMBERS_BY_DEFAULT = (0, 1_000)
 _DATES_BY_DEFAULT = (dt.date(1900, 1, 1), dt.date(2099, 12, 31))
 
@@ -79,6 +81,18 @@ def looks_like_code(name: str) -> bool:
     last = words[-1] if not words[-1].isdigit() or len(words) == 1 else words[-2]
     numbered = len(words) > 1 and last in _NUMBERS and bool(_NUMBERED.intersection(words))
     return bool(_CODES.intersection(words)) or last in _LAST or numbered or _KEYS.fullmatch(last) is not None
+
+
+def key_pattern(name: str) -> str | None:
+    """The pattern of made-up values for a text column whose name is that of uuids or email addresses; else None.
+
+    >>> key_pattern("customer_email"), key_pattern("RowGuid"), key_pattern("city")
+    ('person{}@example.org', 'uuid', None)
+    """
+    words = words_of(name)
+    if {"uuid", "guid"}.intersection(words) or name.lower().endswith(("uuid", "guid")):
+        return "uuid"
+    return EMAILS if words and ({"email", "emails"}.intersection(words) or words[-2:] == ("e", "mail")) else None
 
 
 def proposed_range(name: str, attribute: Attribute) -> tuple[int, int] | None:

@@ -1,0 +1,60 @@
+"""What pages of the site are filled with when it is built: help of the commands, fields of a schema.
+
+`make docs` runs it as a hook of mkdocs. A page says where with a line `<!-- commands -->` or `<!-- fields -->`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+COMMANDS_MARK, FIELDS_MARK = "<!-- commands -->", "<!-- fields -->"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Fill a page in; links that leave the folder, which a reader of the repository can follow, become plain text."""
+    import re
+
+    markdown = re.sub(r"\[([^\]]+)\]\(\.\./(?:\.\./)?(?:examples|tests|bench|src)[^)]*\)", r"\1", markdown)
+    if COMMANDS_MARK in markdown:
+        markdown = markdown.replace(COMMANDS_MARK, commands())
+    if FIELDS_MARK in markdown:
+        markdown = markdown.replace(FIELDS_MARK, fields())
+    return markdown
+
+
+def commands() -> str:
+    """Every command with its help and its options, as it prints them."""
+    from kamino.cli.app import COMMANDS, load_command
+
+    parts = []
+    for name in COMMANDS:
+        command = load_command(name)
+        subcommands = getattr(command, "commands", None)
+        found = [(f"{name} {sub}", each) for sub, each in subcommands.items()] if subcommands else [(name, command)]
+        parts += [_command(title, each) for title, each in found]
+    return "\n\n".join(parts)
+
+
+def _command(title: str, command: Any) -> str:
+    lines = [f"## kamino {title}", "", *(line.strip() for line in (command.help or "").splitlines())]
+    rows = []
+    for each in command.params:
+        said = (getattr(each, "help", None) or "").replace("|", "\\|").replace("\\[", "[")
+        names = ", ".join(
+            f"`{name}`" for name in (*each.opts, *each.secondary_opts) if each.param_type_name == "option"
+        )
+        rows.append(f"| {names or f'`{(each.metavar or each.name or str()).upper()}`'} | {said} |")
+    return "\n".join([*lines, "", "| option | |", "| --- | --- |", *rows])
+
+
+def fields() -> str:
+    """Every type of attribute with its fields."""
+    from kamino.schema import Attribute
+
+    union = get_args(Attribute)[0] if not isinstance(get_args(Attribute)[0], type) else Attribute
+    parts = []
+    for kind in get_args(union):
+        summary = (kind.__doc__ or "").strip().splitlines()[0]
+        rows = [f"| `{name}` | {field.description or ''} |" for name, field in kind.model_fields.items()]
+        parts.append("\n".join([f"## {kind.__name__}", "", summary, "", "| field | |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts)
