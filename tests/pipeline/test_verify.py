@@ -29,7 +29,7 @@ from kamino.privacy import Budget, Neighbours
 from kamino.privacy.accounting.events import DeltaEvent, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.ledger import Entry, Ledger
 from kamino.privacy.published_price import Priced, reprice
-from kamino.schema import Categorical, Integer, Key, Schema
+from kamino.schema import Categorical, Integer, Key, Schema, draft_schema
 
 RULES = "city -> zone using zones.csv\nsoft: not (t1.age > t2.age and t1.pay < t2.pay)\ncheck (age <= pay)\n"
 SCHEMA = Schema(
@@ -106,8 +106,9 @@ def edit(path: Path, change: Callable[[dict[str, Any]], Any], *, rehash: bool = 
 
 
 REAL: dict[str, dict[str, Any]] = {
-    "default, domains found": {"table": private_table(400), "settings": {}},
-    "types found too": {"csv": private_table(300), "settings": {}},
+    "default, domains found": {"table": private_table(400), "settings": {"anyway": True}},
+    "types found too": {"csv": private_table(300), "settings": {"anyway": True}},
+    "asserted in the schema": {"schema": draft_schema(private_table(), trust_domain=True), "settings": {}},
     "trusted": {"table": private_table(), "settings": {"trust_domain": True}},
     "replace": {"schema": SCHEMA, "rules": RULES, "settings": {"neighbours": "replace"}},
     "unit": {"schema": SCHEMA, "rules": RULES, "settings": {"unit": "id", "max_rows": 3}},
