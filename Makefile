@@ -32,7 +32,7 @@ $(DEV_STAMP): $(STAMP)
 demo: install    ## run the main job on built-in data
 	@$(BIN)/kamino demo
 
-test: install-dev   ## pass the tests on all cores (5 minutes on two, 10 on one)
+test: install-dev   ## pass the tests on all cores (eleven minutes on two)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile
 
 test-slow: install-dev ## pass the slow statistical tests
