@@ -41,6 +41,7 @@ class Outcome:
     slowest_number: int = -1
     cpu: float = 0.0
     peak_mib: int = 0
+    limit: int = KIBIBYTES
     faults: list[str] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
 
@@ -52,7 +53,9 @@ def input_of(reader: Reader, seed: int, number: int) -> bytes:
 
 def fuzz(reader: Reader, *, seed: int, first: int, count: int, folder: Path) -> Outcome:
     """Read `count` inputs; a hang ends the process, with a traceback that tells where and a file that tells which."""
-    outcome = Outcome(reader=reader.name, seed=seed)
+    # A process that has done other work before may have needed more then.
+    limit = max(KIBIBYTES, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    outcome = Outcome(reader=reader.name, seed=seed, limit=limit)
     scratch, current = folder / f"{reader.name}.input", folder / f"{reader.name}.number"
     faulthandler.register(signal.SIGPROF, all_threads=False, chain=True)
     begin = time.process_time()
@@ -88,7 +91,7 @@ def _one(reader: Reader, data: bytes, number: int, scratch: Path, outcome: Outco
     if took > outcome.slowest:
         outcome.slowest, outcome.slowest_number = took, number
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if peak > KIBIBYTES and outcome.peak_mib <= KIBIBYTES >> 10:
+    if peak > outcome.limit and outcome.peak_mib <= outcome.limit >> 10:
         fault = fault or f"{peak >> 10} MiB of memory"
     outcome.peak_mib = max(outcome.peak_mib, peak >> 10)
     if fault and len(outcome.faults) < 50:
