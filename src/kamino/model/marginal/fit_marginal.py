@@ -192,7 +192,7 @@ def _make_frame(
     allowed = join_masks(allowed, step_masks(cells, maps))
     place = positions(attributes)
     chains = tuple(tuple(place[name] for name in chain) for chain in plan.chains)
-    return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, chains=chains, allowed=allowed)
+    return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, chains=chains, allowed=allowed, noise=max(typical, 0.5))
 
 
 def _without_wide(frame: Frame, links: Sequence[Link]) -> Frame:

@@ -37,6 +37,7 @@ class Frame:
     groups: Mapping[int, IntArray] = field(default_factory=dict)
     nulls: Mapping[int, IntArray] = field(default_factory=dict)
     interactions: float = 0.0
+    noise: float = 1.0
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

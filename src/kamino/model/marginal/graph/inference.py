@@ -49,6 +49,30 @@ class Fit:
     iterations: int
 
 
+def masked_potentials(tree: JunctionTree, zeros: Mapping[Clique, FloatArray]) -> list[FloatArray]:
+    """Return log potentials of cliques that forbid the combinations that `zeros` marks with 0."""
+    base = [np.zeros(tuple(tree.sizes[a] for a in clique)) for clique in tree.cliques]
+    for attributes, allowed in zeros.items():
+        home = tree.home(attributes)
+        assert home is not None, "a mask of allowed cells is outside the tree"
+        with np.errstate(divide="ignore"):
+            log = np.log(allowed.astype(float))
+        base[home] += log.reshape(spread_shape(tree.cliques[home], attributes, tree.sizes))
+    return base
+
+
+def with_margins_of(
+    tree: JunctionTree, base: Sequence[FloatArray], weights: Sequence[FloatArray]
+) -> list[FloatArray]:
+    """Return log potentials of cliques with a weight for each value of each attribute put in."""
+    found = [table.copy() for table in base]
+    for a, weight in enumerate(weights):
+        home = tree.home((a,))
+        assert home is not None, "an attribute is outside the tree"
+        found[home] += np.log(weight).reshape(spread_shape(tree.cliques[home], (a,), tree.sizes))
+    return found
+
+
 class _Dual:
     """The dual objective on one tree.
 
@@ -63,6 +87,7 @@ class _Dual:
         *,
         num_rows: float,
         tau: float,
+        prior: Sequence[FloatArray] | None = None,
     ) -> None:
         self.propagate = Propagator(tree)
         self.measurements = measurements
@@ -72,13 +97,7 @@ class _Dual:
             home = tree.home(m.attributes)
             assert home is not None, "a measured marginal is outside the tree"
             self.shared[home].add(i, m.attributes)
-        base = [np.zeros(shape) for shape in self.propagate.shapes]
-        for attributes, allowed in zeros.items():
-            home = tree.home(attributes)
-            assert home is not None, "a mask of allowed cells is outside the tree"
-            with np.errstate(divide="ignore"):
-                log = np.log(allowed.astype(float))
-            base[home] += log.reshape(spread_shape(tree.cliques[home], attributes, tree.sizes))
+        base = with_margins_of(tree, masked_potentials(tree, zeros), prior or ())
         self.base: dict[Any, list[FloatArray]] = {
             kind: [table.astype(kind) for table in base] for kind in (np.float32, np.float64)
         }
@@ -118,6 +137,7 @@ def infer(
     *,
     num_rows: float,
     tau: float,
+    prior: Sequence[FloatArray] | None = None,
     zeros: Mapping[Clique, FloatArray] | None = None,
     start: Mapping[Key, FloatArray] | None = None,
     iterations: int = 200,
@@ -134,7 +154,7 @@ def infer(
         The gain that is left is within its bound.  [test_inference_ends_when_little_is_left]
     """
     merged = combine(measurements)
-    dual = _Dual(tree, merged, zeros or {}, num_rows=num_rows, tau=tau)
+    dual = _Dual(tree, merged, zeros or {}, num_rows=num_rows, tau=tau, prior=prior)
     point = np.concatenate([(start or {}).get(m.key, np.zeros(m.counts.size)) for m in merged])
     tables = dual.tables(dual.beliefs(point)[0])
     inverse = InverseCurvature(merged, tables, tree.sizes, num_rows=num_rows, tau=tau)

@@ -7,12 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+import numpy as np
+
 from kamino.model.marginal.columns.resolution import Resolution
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer
+from kamino.model.marginal.graph.factor import project
+from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer, masked_potentials, with_margins_of
+from kamino.model.marginal.graph.propagation import Propagator
 from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
+from kamino.model.marginal.maps.relative import onto_simplex
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
 from kamino.model.marginal.purse import Purse
@@ -50,7 +55,7 @@ class Effort:
     final_iterations: int = 300
     enough: float = 0.05
     final_enough: float = 0.01
-    tau: float = 150.0
+    tau: float = 0.08
 
     def limit(self, noise: float, index: int, rounds: int, num_rows: float = math.inf) -> int:
         """The most cells of the model after round `index`; without a number of rows, of any table.
@@ -84,7 +89,8 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     measured = list(first)
     cliques: list[Clique] = [(i,) for i in range(len(frame.sizes))]
     cliques += [*frame.allowed, *plan.joined, *(m.attributes for m in first if len(m.attributes) > 1)]
-    fit = _infer(frame, cliques, measured, None, plan.effort)
+    prior = even_margins(frame, first)
+    fit = _infer(frame, cliques, measured, None, plan.effort, prior=prior)
     before: dict[Key, FloatArray] = {}
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
@@ -106,11 +112,46 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
                 before.setdefault(measured[-1].key, answers[s.attributes])
             if s.attributes not in cliques:
                 cliques.append(s.attributes)
-        fit = _infer(frame, cliques, measured, fit, plan.effort)
+        fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior)
     noisy = purse.noise_multiplier > 0
     if _spend_rest(frame, measurer, purse, plan, measured):
-        fit = _infer(frame, cliques, measured, fit, plan.effort, polish=not noisy)
-    return _polish(frame, cliques, measured, before, fit, plan.effort) if noisy else fit
+        fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior, polish=not noisy)
+    return _polish(frame, cliques, measured, before, fit, plan.effort, prior) if noisy else fit
+
+
+def even_margins(frame: Frame, first: Sequence[Measurement]) -> list[FloatArray]:
+    import os
+    floor = float(os.environ.get("FLOOR", "0.25"))
+    margins: list[FloatArray] = [np.full(size, 1.0 / size) for size in frame.sizes]
+    for each in combine([m for m in first if len(m.attributes) == 1]):
+        (a,) = each.attributes
+        counts = onto_simplex(each.counts[None, :], np.array([frame.num_rows]))[0]
+        counts = np.maximum(counts, floor * each.sigma)
+        margins[a] = counts / counts.sum()
+    return fit_margins(frame, margins)
+
+
+def fit_margins(frame: Frame, margins: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return weights whose product over the allowed combinations has the given margins (proportional fitting)."""
+    weights = [margin.copy() for margin in margins]
+    if not frame.allowed:
+        return weights
+    tree = build_tree(frame.sizes, [*((i,) for i in range(len(frame.sizes))), *frame.allowed], frame.sequence, frame.after)
+    propagate = Propagator(tree)
+    masked = sorted({a for clique in frame.allowed for a in clique})
+    base = masked_potentials(tree, frame.allowed)
+    for _ in range(200):
+        worst = 0.0
+        for a in masked:
+            beliefs, _ = propagate(with_margins_of(tree, base, weights))
+            home = tree.home((a,))
+            held = project(beliefs[home], tree.cliques[home], (a,))
+            worst = max(worst, float(np.abs(held - margins[a]).sum()))
+            weights[a] = np.maximum(weights[a] * np.clip(margins[a] / np.maximum(held, 1e-12), 0.1, 10), 1e-12)
+            weights[a] /= weights[a].sum()
+        if worst < 1e-3:
+            break
+    return weights
 
 
 def _choose(
@@ -155,6 +196,7 @@ def _polish(
     before: Mapping[Key, FloatArray],
     fit: Fit,
     effort: Effort,
+    prior: Sequence[FloatArray],
 ) -> Fit:
     """Take noise out of the measured pairs, and infer once more and to the end."""
     now = pair_answers(fit, frame.num_rows)
@@ -162,7 +204,7 @@ def _polish(
         shrink_pair(each, before[each.key], now[each.attributes]) if each.key in before else each
         for each in combine(measured)
     ]
-    return _infer(frame, cliques, clean, fit, effort, polish=True)
+    return _infer(frame, cliques, clean, fit, effort, prior=prior, polish=True)
 
 
 def _infer(
@@ -172,13 +214,15 @@ def _infer(
     before: Fit | None,
     effort: Effort,
     *,
+    prior: Sequence[FloatArray] | None = None,
     polish: bool = False,
 ) -> Fit:
     return infer(
         build_tree(frame.sizes, cliques, frame.sequence, frame.after),
         measured,
         num_rows=frame.num_rows,
-        tau=effort.tau,
+        tau=effort.tau * frame.num_rows / frame.noise,
+        prior=prior,
         zeros=frame.allowed,
         start=before.multipliers if before else None,
         iterations=effort.final_iterations if polish else effort.iterations,
