@@ -15,7 +15,7 @@ from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_
 from kamino.model.marginal.columns.histogram import Histogram, first_map, measure_histogram
 from kamino.model.marginal.columns.resolution import group_bins
 from kamino.model.marginal.frame import Frame, positions
-from kamino.model.marginal.graph.inference import Measurement
+from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.masks import apply_masks
 from kamino.model.marginal.maps.links import Link, plan_links
 from kamino.model.marginal.maps.relations import measure_relations
@@ -192,7 +192,15 @@ def _make_frame(
     allowed = join_masks(allowed, step_masks(cells, maps))
     place = positions(attributes)
     chains = tuple(tuple(place[name] for name in chain) for chain in plan.chains)
-    return Frame(attributes=attributes, cells=cells, num_rows=num_rows, sequence=order, chains=chains, allowed=allowed, noise=max(typical, 0.5))
+    return Frame(
+        attributes=attributes,
+        cells=cells,
+        num_rows=num_rows,
+        sequence=order,
+        chains=chains,
+        allowed=allowed,
+        noise=max(typical, LEAST_SIGMA),
+    )
 
 
 def _without_wide(frame: Frame, links: Sequence[Link]) -> Frame:

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from kamino.model.marginal.columns.resolution import Resolution, group_cells
-from kamino.model.marginal.graph.inference import Measurement, interactions_of
+from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement, interactions_of
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.relative import Relative
 from kamino.model.marginal.purse import Purse
@@ -24,7 +24,8 @@ class Frame:
 
     Without a sequence, attributes of a chain come in its order. `relatives` are attributes that are read relative to
     another. `groups` and `nulls` say how bins are joined at lower resolutions. A pair is measured by its interactions
-    where that takes the noise down to `interactions` times or less.
+    where that takes the noise down to `interactions` times or less. `noise` is the standard deviation of a cell of a
+    pair, if some thirty pairs share the budget.
     """
 
     attributes: tuple[ModelAttribute, ...]
@@ -37,7 +38,7 @@ class Frame:
     groups: Mapping[int, IntArray] = field(default_factory=dict)
     nulls: Mapping[int, IntArray] = field(default_factory=dict)
     interactions: float = 0.0
-    noise: float = 1.0
+    noise: float = LEAST_SIGMA
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -1,15 +1,16 @@
 """The distribution that explains the noisy marginals: a convex problem solved in its dual.
 
-    minimise over distributions p:   tau * KL(p || uniform) + sum_i |N M_i p - y_i|^2 / (2 sigma_i^2)
+    minimise over distributions p:   tau * KL(p || prior) + sum_i |N M_i p - y_i|^2 / (2 sigma_i^2)
 
+The prior is a product of weights of the attributes' values, even if none are given, over the cells that are allowed.
 N is the number of rows, M_i p the i-th marginal (in groups of its cells, if it was measured so; without what lower
 marginals say, if its interactions were measured), y_i its noisy counts. `tau` counts pseudo-rows that hold the model to
-the most even distribution; it decides what no measurement decides and keeps noise from being fitted where counts are
+the prior; it decides what no measurement decides and keeps noise from being fitted where counts are
 few.
 With one multiplier for each measured cell the dual is smooth and unconstrained,
 
     minimise over lambda:   tau * log Z(theta) + <lambda, y> + sum_i sigma_i^2 |lambda_i|^2 / 2,
-    theta = -(N / tau) * sum_i M_i^T lambda_i,
+    theta = log prior - (N / tau) * sum_i M_i^T lambda_i,
 
 its gradient needs one propagation, and log potentials `theta` on the measured cells are all the model has to keep.
 """
@@ -49,28 +50,19 @@ class Fit:
     iterations: int
 
 
-def masked_potentials(tree: JunctionTree, zeros: Mapping[Clique, FloatArray]) -> list[FloatArray]:
-    """Return log potentials of cliques that forbid the combinations that `zeros` marks with 0."""
+def potentials_of(
+    tree: JunctionTree, zeros: Mapping[Clique, FloatArray], prior: Sequence[FloatArray]
+) -> list[FloatArray]:
+    """Return the log potentials of cliques before anything is measured: what is forbidden, and the prior's weights."""
     base = [np.zeros(tuple(tree.sizes[a] for a in clique)) for clique in tree.cliques]
-    for attributes, allowed in zeros.items():
+    weights: list[tuple[Clique, FloatArray]] = [((a,), weight) for a, weight in enumerate(prior)]
+    for attributes, factor in (*zeros.items(), *weights):
         home = tree.home(attributes)
-        assert home is not None, "a mask of allowed cells is outside the tree"
+        assert home is not None, "a mask or a weight is outside the tree"
         with np.errstate(divide="ignore"):
-            log = np.log(allowed.astype(float))
+            log = np.log(factor.astype(float))
         base[home] += log.reshape(spread_shape(tree.cliques[home], attributes, tree.sizes))
     return base
-
-
-def with_margins_of(
-    tree: JunctionTree, base: Sequence[FloatArray], weights: Sequence[FloatArray]
-) -> list[FloatArray]:
-    """Return log potentials of cliques with a weight for each value of each attribute put in."""
-    found = [table.copy() for table in base]
-    for a, weight in enumerate(weights):
-        home = tree.home((a,))
-        assert home is not None, "an attribute is outside the tree"
-        found[home] += np.log(weight).reshape(spread_shape(tree.cliques[home], (a,), tree.sizes))
-    return found
 
 
 class _Dual:
@@ -97,7 +89,7 @@ class _Dual:
             home = tree.home(m.attributes)
             assert home is not None, "a measured marginal is outside the tree"
             self.shared[home].add(i, m.attributes)
-        base = with_margins_of(tree, masked_potentials(tree, zeros), prior or ())
+        base = potentials_of(tree, zeros, prior or ())
         self.base: dict[Any, list[FloatArray]] = {
             kind: [table.astype(kind) for table in base] for kind in (np.float32, np.float64)
         }

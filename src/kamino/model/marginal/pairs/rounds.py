@@ -7,17 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-import numpy as np
-
 from kamino.model.marginal.columns.resolution import Resolution
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.factor import project
-from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer, masked_potentials, with_margins_of
-from kamino.model.marginal.graph.propagation import Propagator
+from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer
 from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
-from kamino.model.marginal.maps.relative import onto_simplex
+from kamino.model.marginal.pairs.prior import independent_prior
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
 from kamino.model.marginal.purse import Purse
@@ -40,12 +36,16 @@ def most_marginals(index: int, num_attributes: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How large the model may grow, how hard inference works, and how strongly it leans to the even distribution.
+    """How large the model may grow, how hard inference works, and how strongly it is held to independent attributes.
 
     Without noise every pair is worth modelling: the limit of the size is `exact_cells` then, but no more than
     `cells_per_row` of each row, since a few rows fill few cells; and there is no polish, which only takes noise out.
     Inference ends when no more than `enough` (at last `final_enough`) can be gained for each measured cell, or after so
     many iterations.
+
+    A model of N rows under noise of standard deviation s is held to its prior by `prior` * N / s pseudo-rows. The
+    clearer rows stand out of the noise, the weaker are the dependences that are worth measuring, and the nearer do
+    measured cells come to independence.
     """
 
     most_cells: int = 300_000
@@ -55,7 +55,7 @@ class Effort:
     final_iterations: int = 300
     enough: float = 0.05
     final_enough: float = 0.01
-    tau: float = 0.08
+    prior: float = 0.08
 
     def limit(self, noise: float, index: int, rounds: int, num_rows: float = math.inf) -> int:
         """The most cells of the model after round `index`; without a number of rows, of any table.
@@ -89,7 +89,7 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     measured = list(first)
     cliques: list[Clique] = [(i,) for i in range(len(frame.sizes))]
     cliques += [*frame.allowed, *plan.joined, *(m.attributes for m in first if len(m.attributes) > 1)]
-    prior = even_margins(frame, first)
+    prior = independent_prior(frame, first)
     fit = _infer(frame, cliques, measured, None, plan.effort, prior=prior)
     before: dict[Key, FloatArray] = {}
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
@@ -117,41 +117,6 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
     if _spend_rest(frame, measurer, purse, plan, measured):
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior, polish=not noisy)
     return _polish(frame, cliques, measured, before, fit, plan.effort, prior) if noisy else fit
-
-
-def even_margins(frame: Frame, first: Sequence[Measurement]) -> list[FloatArray]:
-    import os
-    floor = float(os.environ.get("FLOOR", "0.25"))
-    margins: list[FloatArray] = [np.full(size, 1.0 / size) for size in frame.sizes]
-    for each in combine([m for m in first if len(m.attributes) == 1]):
-        (a,) = each.attributes
-        counts = onto_simplex(each.counts[None, :], np.array([frame.num_rows]))[0]
-        counts = np.maximum(counts, floor * each.sigma)
-        margins[a] = counts / counts.sum()
-    return fit_margins(frame, margins)
-
-
-def fit_margins(frame: Frame, margins: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return weights whose product over the allowed combinations has the given margins (proportional fitting)."""
-    weights = [margin.copy() for margin in margins]
-    if not frame.allowed:
-        return weights
-    tree = build_tree(frame.sizes, [*((i,) for i in range(len(frame.sizes))), *frame.allowed], frame.sequence, frame.after)
-    propagate = Propagator(tree)
-    masked = sorted({a for clique in frame.allowed for a in clique})
-    base = masked_potentials(tree, frame.allowed)
-    for _ in range(200):
-        worst = 0.0
-        for a in masked:
-            beliefs, _ = propagate(with_margins_of(tree, base, weights))
-            home = tree.home((a,))
-            held = project(beliefs[home], tree.cliques[home], (a,))
-            worst = max(worst, float(np.abs(held - margins[a]).sum()))
-            weights[a] = np.maximum(weights[a] * np.clip(margins[a] / np.maximum(held, 1e-12), 0.1, 10), 1e-12)
-            weights[a] /= weights[a].sum()
-        if worst < 1e-3:
-            break
-    return weights
 
 
 def _choose(
@@ -221,7 +186,7 @@ def _infer(
         build_tree(frame.sizes, cliques, frame.sequence, frame.after),
         measured,
         num_rows=frame.num_rows,
-        tau=effort.tau * frame.num_rows / frame.noise,
+        tau=effort.prior * frame.num_rows / frame.noise,
         prior=prior,
         zeros=frame.allowed,
         start=before.multipliers if before else None,
