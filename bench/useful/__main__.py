@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--epsilons", type=_separated(float), default=[MAIN_EPSILON], help="such as 0.1,0.3,1,3,10,inf")
     add("--modes", type=_separated(Mode), default=[Mode.IGNORED], help="beside constraints kept: independent,none")
     add("--ablation", action="store_true", help="switch parts of the model off, one at a time")
-    add("--change", nargs="+", default=[], help="settings to try, such as parts=32 effort.tau=50.0")
+    add("--change", nargs="+", default=[], help="settings to try, such as parts=32 effort.prior=0.05")
     add("--parity", action="store_true", help="tables of 20,000 rows with the parity of two and of three bits")
     add("--others", type=Path, help="folder with METHOD/TABLE.csv: tables that others made")
     add("--learning", nargs="+", default=[], help="names of tables for which nine classifiers are trained (long)")

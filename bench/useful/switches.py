@@ -64,8 +64,8 @@ def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
 def change(settings: T, changes: Mapping[str, Any]) -> T:
     """The settings with some fields changed; fields of one nested part are changed together.
 
-    >>> change(MarginalSettings(), {"effort.tau": 0.0, "parts": 8}).effort.tau
-    0.0
+    >>> change(MarginalSettings(), {"effort.prior": 0.5, "parts": 8}).effort.prior
+    0.5
     """
     if not is_dataclass(settings) or isinstance(settings, type):
         raise ValueError(f"found {type(settings).__name__} where settings with fields {sorted(changes)} were expected")
