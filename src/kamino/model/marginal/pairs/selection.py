@@ -1,7 +1,7 @@
 """Which marginals to measure next: those whose measuring is expected to take the most error away.
 
-A candidate measured with noise sigma would be left with an error of about 0.8 * sigma in each cell that is not
-almost empty. A set shares one budget in proportion to cells ** (2/3); it grows, best gain first, while the expected
+A candidate measured with noise sigma would have an error of about 0.8 * sigma in each cell that is not almost empty,
+of which shrinking what was measured (see `shrinkage`) and other marginals leave half. A set shares one budget in proportion to cells ** (2/3); it grows, best gain first, while the expected
 sum of errors falls and the model stays within its size. Gains that need much model are discounted a little.
 
 Every pick makes the noise of all others larger, so a gain never rises again: gains of earlier picks bound those of now,
@@ -21,10 +21,12 @@ from kamino.model.marginal.graph.junction import Clique, Graph
 from kamino.model.protocol import FloatArray
 from kamino.privacy.schedule import divide_by_cells
 
-#: The mean of |noise| is this times its standard deviation.
-MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
+#: The part of the noise of a measured cell that is left in the model.
+LEFT = 0.5
+#: The mean of |noise| is sqrt(2 / pi) times its standard deviation.
+MEAN_ABSOLUTE = LEFT * float(np.sqrt(2 / np.pi))
 #: Error left in an almost empty cell, in standard deviations: negative noise is cut off there.
-EMPTY_CELL = 0.3
+EMPTY_CELL = LEFT * 0.3
 #: A gain is divided by (cells the model grows by + GROWTH_FREE) ** GROWTH_POWER.
 GROWTH_POWER, GROWTH_FREE = 0.25, 300
 #: Of the candidates with the largest gains, this many are tried for the size they would give the model.
