@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from tests.forked import COMMAND, forks
 
 COMMANDS = ("init", "check", "suggest", "plan", "synth", "sample", "report", "demo")

@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.forked import COMMAND, forks
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.forked import forks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
