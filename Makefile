@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 EXTRAS := postgres pandas polars neural signed excel
+# One thread for linear algebra, and compiled modules that all processes of the tests share.
+QUICK := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help install install-dev demo docs test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
@@ -32,11 +34,11 @@ $(DEV_STAMP): $(STAMP)
 demo: install    ## run the main job on built-in data
 	@$(BIN)/kamino demo
 
-test: install-dev   ## pass the tests on all cores (eleven minutes on two)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile
+test: install-dev   ## pass the tests on all cores (about nine minutes on two)
+	$(QUICK) $(BIN)/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile
 
 test-slow: install-dev ## pass the slow statistical tests
-	$(BIN)/python -m pytest -q -m slow
+	$(QUICK) $(BIN)/python -m pytest -q -m slow
 
 fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),1)
@@ -47,7 +49,7 @@ test-oldest: install-dev ## pass the tests with the lowest versions that pyproje
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(BIN)/python $(EXTRAS:%=--extra %) pyproject.toml -o build/oldest.txt
 	$(BIN)/uv venv --quiet --python $(BIN)/python build/oldest
 	VIRTUAL_ENV=build/oldest $(BIN)/uv pip install --quiet -r build/oldest.txt --group dev --editable .
-	OMP_NUM_THREADS=1 build/oldest/bin/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile \
+	$(QUICK) build/oldest/bin/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile \
 	  -W default::DeprecationWarning -W default::FutureWarning
 
 wheel: install-dev   ## build the wheel and the sdist into dist/

@@ -282,10 +282,11 @@ Processor seconds (user and system) and peak memory of this version, and of comm
 after the other on {machine} by `python -m bench.speed`. Each version has an environment of
 its own; each command is a process of its own, its start and its imports included, with one thread for linear algebra;
 `>` where the earlier commit was stopped. Since that commit the model has become richer: relations between columns,
-triples, several resolutions. Importing dp-accounting, which prices every run, takes about 1.3 s of every fit.
+triples, several resolutions. Importing the statistics of scipy, by which dp-accounting prices every run, takes about a
+second of every fit.
 
 {table}
-"""
+{remark}"""
 
 
 def as_table(rows: Sequence[Row]) -> str:
@@ -328,6 +329,7 @@ def main() -> None:
     parser.add_argument("--before", default=BEFORE, help="the commit to compare with")
     parser.add_argument("--work", type=Path, help="a folder for environments and figures, to go on with them")
     parser.add_argument("--write", type=Path, help="where to write the page")
+    parser.add_argument("--remark", default="", help="what to say below the table, such as how busy the machine was")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         work: Path = (arguments.work or Path(temporary)).resolve()
@@ -340,7 +342,9 @@ def main() -> None:
         rows = measure_parts(chosen, work / "figures.json")
     if arguments.write:
         machine = f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}"
-        arguments.write.write_text(PAGE.format(before=arguments.before, machine=machine, table=as_table(rows)))
+        remark = f"\n{arguments.remark}\n" if arguments.remark else ""
+        page = PAGE.format(before=arguments.before, machine=machine, table=as_table(rows), remark=remark)
+        arguments.write.write_text(page)
 
 
 if __name__ == "__main__":

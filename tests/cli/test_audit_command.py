@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,8 @@ def test_a_self_test_is_printed(audited: Any, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(self_test, "FAULTS", FAULTS[1:3])
     monkeypatch.setattr(self_test, "DEFAULT", (subjects.suggesting,))
     monkeypatch.setattr(self_test, "has_neural", lambda: False)
+    # Both ways to print show one self-test.
+    monkeypatch.setattr(self_test, "self_test", cache(self_test.self_test))
     result = audited("--self-test")
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
@@ -91,6 +94,12 @@ def test_a_self_test_is_printed(audited: Any, monkeypatch: pytest.MonkeyPatch) -
     assert "The clean code passes all checks." in text
     found = json.loads(audited("--self-test", "--json").output)
     assert found["passed"] is True
+
+
+def test_a_self_test_without_faults_is_printed(audited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kamino.audit import self_test
+
     monkeypatch.setattr(self_test, "FAULTS", ())
-    monkeypatch.setattr(self_test, "catch", lambda fault: None)
+    monkeypatch.setattr(self_test, "DEFAULT", ())
+    monkeypatch.setattr(self_test, "has_neural", lambda: False)
     assert audited("--self-test").exit_code == 0

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.forked import COMMAND, forks
 
 COMMANDS = ("init", "check", "suggest", "plan", "synth", "sample", "report", "demo")
 TABLE = "zip,city,age\n01,A,30\n01,B,17\n02,C,\n"
 
 
 def kamino(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from kamino.cli import main; main()", *map(str, arguments)]
-    # The source tree under test, if it is not the one that is installed.
-    tree = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
-    env = {"PATH": "/usr/bin", "COLUMNS": "120", **tree}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
+    return forks().run(COMMAND, *arguments, folder=cwd, environment={"PATH": "/usr/bin", "COLUMNS": "120"})
 
 
 @pytest.fixture

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import forks
 
 from kamino.cli.signals import ToldToEndError, ending_in_order
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.io import write_table
 from kamino.io.atomic import staged
 
-# Runs the command, and stops at a place of the run until it is told to end.
-WAITING = """
-import sys, time
+# Runs the command, which at a place of the run is told to end, and would wait there.
+TOLD = """
+import os, time
 import kamino.cli.app, {module}
-real = {module}.{name}
-def waiting(*arguments, **options):
-    print("there", flush=True)
+def told(*arguments, **options):
+    os.kill(os.getpid(), {number})
     time.sleep(60)
-{module}.{name} = waiting
+{module}.{name} = told
 kamino.cli.app.main()
 """
 PLACES = {
@@ -44,19 +42,13 @@ def test_a_run_told_to_end_cleans_up_and_tells_the_cost(tmp_path: Path, place: s
     (tmp_path / "o.csv.certificate.json").write_text("{}")
     before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
     module, name = PLACES[place]
-    command = [sys.executable, "-c", WAITING.format(module=module, name=name)]
     options = ["synth", "t.csv", "-c", "r.dc", "--trust-domain", "-o", "o.csv"]
     if place == "while a model is saved":
         options += ["--save-model", "m.kamino"]
-    with subprocess.Popen(
-        [*command, *options], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        assert child.stderr is not None
-        assert child.stdout.readline() == "there\n"
-        child.send_signal(number)
-        told = child.stderr.read()
-    assert child.returncode == 128 + number
+    ran = forks().run(TOLD.format(module=module, name=name, number=int(number)), *options, folder=tmp_path)
+    told = ran.stderr
+    assert ran.returncode == 128 + number
+    assert ran.stdout == ""
     assert told.startswith(f"kamino: stopped by {number.name}\n")
     assert "epsilon 1 of 1 is spent" in told.replace("\n", " ")
     assert "Traceback" not in told

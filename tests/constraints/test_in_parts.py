@@ -62,7 +62,7 @@ def table_of(rows: int, rng: np.random.Generator, spread: int) -> pa.Table:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 60), st.integers(1, 25), st.integers(1, 6), st.integers(0, 2**32))
 def test_counts_in_parts_are_those_of_the_table(rows: int, part: int, spread: int, seed: int) -> None:
     table = table_of(rows, np.random.default_rng(seed), spread)

@@ -15,17 +15,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import COMMAND, forks
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def run(arguments: list[str], folder: Path) -> str:
-    inherited = {**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
-    ran = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=inherited, capture_output=True, text=True, check=False
-    )
+def run(folder: Path, code: str, *arguments: str) -> str:
+    ran = forks().run(code, *arguments, folder=folder, environment={**os.environ, "COLUMNS": "200"})
     assert ran.returncode == 0, f"{arguments}\n{ran.stdout}\n{ran.stderr}"
     return ran.stdout + ran.stderr
 
@@ -43,7 +41,7 @@ def test_every_example_on_a_page_runs(page: Path, tmp_path: Path) -> None:
         if kind == "text":
             (tmp_path / title).write_text(body, encoding="utf-8")
         elif kind == "python":
-            run(["-c", body], tmp_path)
+            run(tmp_path, body)
         else:
             assert kind == "console", f"{page}: found a block of {kind}"
             printed: set[str] = set()
@@ -51,7 +49,7 @@ def test_every_example_on_a_page_runs(page: Path, tmp_path: Path) -> None:
                 if line.startswith("$ "):
                     name, *rest = shlex.split(line[2:])
                     assert name == "kamino", line
-                    output = run(["-c", "from kamino.cli import main; main()", *rest], tmp_path)
+                    output = run(tmp_path, COMMAND, *rest)
                     printed = {plain(each) for each in output.splitlines()}
                 else:
                     assert any(plain(line) in each for each in printed), f"{line!r} is not in {sorted(printed)}"
@@ -62,14 +60,16 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     """Its cells run one after the other, and it is kept without output."""
     cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
-    run(["-c", "\n".join("".join(cell["source"]) for cell in cells)], tmp_path)
+    run(tmp_path, "\n".join("".join(cell["source"]) for cell in cells))
 
 
 def test_the_site_builds(tmp_path: Path) -> None:
     """Strictly: a page that is not in the index, or a link that leads nowhere, is an error."""
     pytest.importorskip("mkdocs")
     pytest.importorskip("mkdocstrings")
-    run(["-m", "mkdocs", "build", "--quiet", "--strict", "-f", str(ROOT / "mkdocs.yml"), "-d", str(tmp_path)], ROOT)
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", "mkdocs.yml", "-d", str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
     commands = (tmp_path / "reference" / "commands.html").read_text(encoding="utf-8")
     assert "kamino synth" in commands
     assert "--max-rows" in commands

@@ -45,7 +45,7 @@ def chained(*bodies: dict[str, Any]) -> bytes:
 
 TAMPERED: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "a changed number": lambda lines: [*lines[:3], lines[3].replace(b"counts 1", b"counts 9"), *lines[4:]],
-    "a changed hash": lambda lines: [*lines[:3], b"0" + lines[3][1:], *lines[4:]],
+    "a changed hash": lambda lines: [*lines[:3], (b"1" if lines[3][:1] == b"0" else b"0") + lines[3][1:], *lines[4:]],
     "a removed line": lambda lines: [*lines[:3], *lines[4:]],
     "two lines exchanged": lambda lines: [*lines[:3], lines[4], lines[3], *lines[5:]],
     "a line twice": lambda lines: [*lines[:4], lines[3], *lines[4:]],

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import forks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXPECTED = {
@@ -18,7 +17,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_example_runs(path: Path, tmp_path: Path) -> None:
-    ran = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, cwd=tmp_path)
+    ran = forks().run(path.read_text(encoding="utf-8"), folder=tmp_path)
     assert ran.returncode == 0, ran.stderr
     if path.name in EXPECTED:
         assert ran.stdout == EXPECTED[path.name]

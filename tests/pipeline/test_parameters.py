@@ -17,6 +17,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn.base
+from tests.forked import forks
 from tests.pipeline.test_privacy_of_synth import RULES, SCHEMA, private_table
 
 from kamino import Constraints, InputError, KaminoError, Schema, Settings, Synthesizer
@@ -176,9 +177,7 @@ def test_a_pickle_is_read_in_another_process(tmp_path: Path) -> None:
         "print(made.sample(5, seed=4).to_pylist() == eval(sys.argv[2], {'datetime': __import__('datetime')}))"
     )
     rows = repr(made.sample(5, seed=4).to_pylist())
-    told = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "made.pickle"), rows], capture_output=True, text=True, check=False
-    )
+    told = forks().run(code, tmp_path / "made.pickle", rows, folder=tmp_path)
     assert (told.stdout, told.stderr) == ("True\n", "")
 
 

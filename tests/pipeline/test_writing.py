@@ -67,13 +67,17 @@ made = Synthesizer.load(sys.argv[1])
 drawn = {rows: drawing.draw_columns(made.fitted, rows, made._drawing(rows, 1, 0)[1]) for rows in (5, 7)}
 writing.draw_columns = lambda fitted, rows, *_, **__: drawn[rows]
 made.write(sys.argv[2], 5)
+begin = time.monotonic()
+made.write(sys.argv[2], 5)
+# Long enough for several writes, also where the machine is busy.
+longest = max(0.2, 6 * (time.monotonic() - begin))
 rng = random.Random(3)
 for _ in range(int(sys.argv[4])):
     child = os.fork()
     if not child:
         for number in range(10_000):
             made.write(sys.argv[2], 5 + 2 * (number % 2))
-    time.sleep(rng.uniform(0.0, 0.2))
+    time.sleep(rng.uniform(0.0, longest))
     os.kill(child, int(sys.argv[3]))
     os.waitpid(child, 0)
     print("killed", flush=True)

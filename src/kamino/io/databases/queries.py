@@ -8,18 +8,9 @@ from __future__ import annotations
 
 import logging
 
-import sqlglot
-from sqlglot import exp
-
 from kamino.errors import InputError
 from kamino.limits import MAX_QUERY_CHARS
 
-_READING = (exp.Query, exp.Values)
-_NOT_READING: tuple[type[exp.Expr], ...] = (
-    # Older versions do not call all of these DML.
-    *(exp.DML, exp.Insert, exp.Update, exp.Delete, exp.Merge),
-    *(exp.DDL, exp.Into, exp.Lock, exp.Command, exp.Copy),
-)
 # Functions of PostgreSQL that reach out of the session, whatever its transaction forbids.
 _REACHING_OUT = ("lo_", "dblink", "pg_file_", "pg_read_", "pg_ls_", "pg_reload_", "pg_terminate_", "pg_cancel_")
 
@@ -34,6 +25,15 @@ def refuse_writing(statement: str, *, dialect: str, where: str, strict: bool = T
     """
     if len(statement) > MAX_QUERY_CHARS:
         raise InputError(f"{where}: the query has more than {MAX_QUERY_CHARS} characters. Create a view, and name it.")
+    import sqlglot  # slow to import: only when a database is read
+    from sqlglot import exp
+
+    reading = (exp.Query, exp.Values)
+    not_reading: tuple[type[exp.Expr], ...] = (
+        # Older versions do not call all of these DML.
+        *(exp.DML, exp.Insert, exp.Update, exp.Delete, exp.Merge),
+        *(exp.DDL, exp.Into, exp.Lock, exp.Command, exp.Copy),
+    )
     try:
         logging.getLogger("sqlglot").setLevel(logging.ERROR)
         trees = [tree for tree in sqlglot.parse(statement, read=dialect) if tree is not None]
@@ -45,11 +45,11 @@ def refuse_writing(statement: str, *, dialect: str, where: str, strict: bool = T
         raise InputError(f"{where}: the query gives no table. Expected a SELECT or the name of a table.")
     if len(trees) > 1:
         raise _refused(where, f"has {len(trees)} statements")
-    if not isinstance(trees[0], _READING):
+    if not isinstance(trees[0], reading):
         raise _refused(where, "does more than read, or is no SELECT")
     for node in trees[0].walk():
         name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-        if isinstance(node, _NOT_READING) or (dialect == "postgres" and name.startswith(_REACHING_OUT)):
+        if isinstance(node, not_reading) or (dialect == "postgres" and name.startswith(_REACHING_OUT)):
             raise _refused(where, "does more than read")
 
 

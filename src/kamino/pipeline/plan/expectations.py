@@ -21,6 +21,7 @@ from kamino.pipeline.plan.hopeless import memory_of
 from kamino.pipeline.plan.run_plan import RunPlan, plan_run
 from kamino.pipeline.settings import Backend
 from kamino.privacy import Budget, gaussian_mu
+from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
 from kamino.schema import Categorical, Date, Datetime, Schema
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -84,10 +85,8 @@ class Accuracy:
         """
         if not 0 < distance < 1:
             raise InputError(f"found --accuracy {distance:g}; expected a share of rows between 0 and 1, such as 0.05")
-        import dp_accounting  # slow to import: only when a price is asked
-
         unit = self.pair_cells * self.pair_sigma / self.noise_multiplier * math.sqrt(2 / math.pi) / 2
-        return float(dp_accounting.get_epsilon_gaussian(distance * self.rows / unit, delta))
+        return get_epsilon_gaussian(distance * self.rows / unit, delta)
 
     def sentences(self) -> list[str]:
         """The errors in words, the column with the largest one first."""

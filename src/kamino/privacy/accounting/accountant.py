@@ -23,6 +23,7 @@ import numpy as np
 
 from kamino.errors import PrivacyError
 from kamino.privacy.accounting.budget import Neighbours
+from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
 from kamino.privacy.accounting.events import DeltaEvent, Event, GaussianEvent, PoissonGaussianEvent
 
 
@@ -95,11 +96,9 @@ def epsilon_of(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
     if left <= 0 or not math.isfinite(total.gaussian):
         return math.inf
     if not total.sampled:
-        import dp_accounting  # slow to import: only when a price is asked
-
         # The library takes the log of a difference that rounds to 0 on the way to a very small epsilon.
         with np.errstate(divide="ignore"):
-            return float(dp_accounting.get_epsilon_gaussian(1 / math.sqrt(total.gaussian), left))
+            return get_epsilon_gaussian(1 / math.sqrt(total.gaussian), left)
     return _epsilon_by_pld(total, delta=left, neighbours=neighbours)
 
 

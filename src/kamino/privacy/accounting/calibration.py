@@ -21,6 +21,7 @@ from functools import lru_cache
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy.accounting.accountant import epsilon, tally
 from kamino.privacy.accounting.budget import Budget
+from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian, get_sigma_gaussian
 from kamino.privacy.accounting.events import DeltaEvent, Event, Events, PoissonGaussianEvent
 
 # Shares of mu² are added and divided in floating point by the caller. What is promised to him is below the
@@ -49,10 +50,8 @@ def max_mu(budget: Budget, *, reserved_delta: float = 0.0) -> float:
         return 0.0
     if not budget.is_private:
         return math.inf
-    import dp_accounting  # slow to import: only when a price is asked
-
     # The root finder stops within 1e-12 of the answer, on either side.
-    return float((1 - 1e-10) / dp_accounting.get_sigma_gaussian(budget.epsilon, left))
+    return (1 - 1e-10) / get_sigma_gaussian(budget.epsilon, left)
 
 
 @lru_cache(maxsize=1024)
@@ -66,9 +65,7 @@ def most_under_replace(budget: Budget) -> float:
     """
     if not budget.is_private:
         return math.inf
-    import dp_accounting  # slow to import: only when a price is asked
-
-    price = float(dp_accounting.get_epsilon_gaussian(1 / (2 * max_mu(budget)), budget.delta))
+    price = get_epsilon_gaussian(1 / (2 * max_mu(budget)), budget.delta)
     return price * (1 + _BELOW)
 
 

@@ -80,19 +80,28 @@ class Graph:
         self._logs = [round(math.log(size) * _UNIT) for size in sizes]
         self._near: list[set[int]] = [set() for _ in sizes]
         self._weight = list(self._logs)
+        self._counted: dict[Clique, int] = {}
         for clique in cliques:
             self.add(clique)
 
     def add(self, clique: Clique) -> None:
         """Let the attributes of a clique share one."""
         self._join(self._near, self._weight, clique)
+        self._counted.clear()
 
     def cells_with(self, clique: Clique = ()) -> int:
         """Return the cells of the tree that one more clique would give, without making the tree.
 
+        A clique is counted once until another one is added: marginals of several resolutions share their attributes.
+
         Guarantees:
             Equals the cells of `build_tree`.  [test_cells_are_counted_without_the_tree]
         """
+        if clique not in self._counted:
+            self._counted[clique] = self._count(clique)
+        return self._counted[clique]
+
+    def _count(self, clique: Clique) -> int:
         sizes = self._sizes
         done, parents = self.eliminate(clique)
         place = {a: i for i, a in enumerate(done)}
