@@ -25,6 +25,7 @@ from kamino.schema import Codec
 _STANDS_OUT = 3.0
 # Medians and spreads of log-normal sizes that are tried: each half a cell, from one size only to any.
 _MEDIANS = 96
+_NOTHING = 1e-100
 _SPREADS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5)
 
 
@@ -87,16 +88,17 @@ def _read(counts: FloatArray, middles: FloatArray, possible: Mask, sigma: float,
 def _closest_smooth(counts: FloatArray, middles: FloatArray, possible: Mask, num_rows: float) -> FloatArray:
     """The log-normal sizes with so many rows in all that come closest to the counts."""
     logs = np.log(middles)
-    medians = np.linspace(0.0, math.log(max(num_rows, 1.0)) + 1e-9, _MEDIANS)
-    medians = np.concatenate([medians, logs[possible]])
     best, least = np.zeros_like(counts), math.inf
+    if not possible.any():
+        return best
+    medians = np.concatenate([np.linspace(0.0, logs[possible].max(), _MEDIANS), logs[possible]])
     for spread in _SPREADS:
         # A spread of nothing is one cell: that of the median.
         far = np.abs(medians[:, None] - logs[None, :])
         weights = np.exp(-((far / spread) ** 2) / 2) if spread else (far == far.min(axis=1, keepdims=True)) * 1.0
         weights = np.where(possible, weights * _widths(middles), 0.0)
         rows = weights @ middles
-        fitted = weights * np.divide(num_rows, rows, out=np.zeros_like(rows), where=rows > 0)[:, None]
+        fitted = weights * np.divide(num_rows, rows, out=np.zeros_like(rows), where=rows > _NOTHING)[:, None]
         losses = ((fitted - counts) ** 2).sum(axis=1)
         place = int(np.argmin(losses))
         if losses[place] < least:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
 from kamino.constraints.language.printer import print_name
 from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.drawn_groups import GroupSizes
 from kamino.schema import Categorical, Codec, Schema, Source
 
 # Texts are nearly all different where there are more than this part of the rows; fewer texts than this say nothing.
@@ -43,6 +44,19 @@ def distance_notes(codec: Codec) -> tuple[str, ...]:
     """
     found = [f"{print_name(name)} by that from {print_name(each.base)}" for name, each in codec.differences.items()]
     return (f"dates modelled by a distance: {', '.join(found)}",) if found else ()
+
+
+def group_notes(groups: Mapping[str, GroupSizes]) -> tuple[str, ...]:
+    """A line for each id that repeats: what was drawn of it, and what was not.
+
+    Guarantees:
+        It tells the mean number of rows.  [test_ids_that_repeat_keep_repeating]
+    """
+    return tuple(
+        f"{print_name(name)}: ids are made up; rows have the same one in groups of {each.mean:.3g} on average. Beside "
+        "hard dependencies on it, rows of a group have no more in common than others"
+        for name, each in groups.items()
+    )
 
 
 def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
