@@ -320,3 +320,21 @@ def test_a_narrow_pattern_still_repeats() -> None:
     drawn = Synthesizer(schema, "patient_id -> sex", seed=1, unit="row").fit(admissions(100)).sample(300)
     assert broken(drawn, "patient_id -> sex") == 0
     assert len(set(drawn.column("patient_id").to_pylist())) == 9
+
+
+def test_init_lists_no_ids_of_persons(tmp_path: Path) -> None:
+    """Of columns that look like ids of persons, a draft says so, whatever is called public."""
+    from pyarrow.csv import write_csv
+    from typer.testing import CliRunner
+
+    from kamino.cli.app import app
+
+    write_csv(admissions(40), tmp_path / "a.csv")
+    ran = CliRunner().invoke(app, ["init", str(tmp_path / "a.csv"), "--trust-domain", "--key", "row"])
+    assert ran.exit_code == 0, ran.output
+    assert "patient_id: {type: key, repeats: true}" in ran.stdout
+    assert "secret-" not in ran.output
+    assert "row: {type: key, dtype: int64}" in ran.stdout
+    ran = CliRunner().invoke(app, ["init", str(tmp_path / "a.csv"), "--key", "patient_id"])
+    assert "patient_id: {type: key" in ran.stdout
+    assert "repeats" not in ran.stdout, "what is said to be a key does not repeat"
