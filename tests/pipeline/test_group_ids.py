@@ -367,3 +367,10 @@ def test_engines_release_the_same_sizes(tmp_path: Path) -> None:
         for engine in ("memory", "streamed")
     ]
     assert both[0].fitted.groups == both[1].fitted.groups
+
+
+def test_ids_of_persons_that_are_written_are_named() -> None:
+    plain = admissions(100).select(["patient_id", "sex"])
+    trusted = Synthesizer(seed=1, unit="row", trust_domain=True).fit(plain)
+    notes = trusted.certificate(trusted.sample(20))["notes"]
+    assert any("by its name the id of a person, and real ones are written" in note for note in notes)
