@@ -183,3 +183,18 @@ def test_replay_passes_for_suggestions(replays: Callable[..., None]) -> None:
 def test_an_empty_table_suggests_nothing() -> None:
     gate = Gate(Budget(epsilon=0.5, delta=1e-6), noise=SeededNoise(4))
     assert not any("->" in each.line for each in suggest_constraints(PrivateTable(made(0)), gate))
+
+
+def test_amounts_and_times_are_no_keys() -> None:
+    """Amounts and times that hardly repeat are so by chance: as a hard key they would be a promise that nobody made."""
+    rng, rows = np.random.default_rng(2), 4_000
+    table = pa.table(
+        {
+            "order": rng.permutation(rows),
+            "price": np.round(rng.random(rows) * 1e9, 2),
+            "seen": pa.array(rng.integers(0, 10**15, rows)).cast(pa.timestamp("us")),
+            "sort": rng.integers(0, 5, rows),
+        }
+    )
+    gate = Gate(Budget(epsilon=2.0, delta=1e-6), noise=SeededNoise(4))
+    assert [each.line for each in suggest_constraints(PrivateTable(table), gate)] == ["key (order)"]

@@ -25,7 +25,7 @@ from kamino.privacy import Entry, GaussianEvent, Neighbours
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
 from kamino.sampling.plan import planner
-from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Real, Schema
+from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema
 
 RULES = (
     "a -> b",
@@ -79,7 +79,9 @@ def cases(draw: st.DrawFn) -> Case:
     table = _table(draw(st.integers(0, 120)), draw(st.integers(0, 9)), unit is not None).select(
         [*names, *(["who"] if unit else [])]
     )
-    schema = Schema(attributes=known | ({"who": Integer(min=0, max=40)} if unit else {}))
+    who = draw(st.sampled_from([Integer(min=0, max=40), Key(repeats=True)]))
+    schema = Schema(attributes=known | ({"who": who} if unit else {}))
+    rules += ["who -> b"] if unit and "b" in names and draw(st.booleans()) else []
     if declared == "untyped":
         table = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
     return Case(

@@ -55,11 +55,19 @@ def private_table(rows: int = 120, *, nulls: bool = True) -> pa.Table:
     )
 
 
-def synthesize(table: pa.Table, gate: Gate, schema: Schema | None, *, untyped: bool = False, **settings: Any) -> Any:
+def synthesize(
+    table: pa.Table,
+    gate: Gate,
+    schema: Schema | None,
+    *,
+    untyped: bool = False,
+    rules: Constraints = RULES,
+    **settings: Any,
+) -> Any:
     """Everything a run lets out: the synthetic table, the model file's content and the ledger."""
     settings = {"anyway": True} | settings
     options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon, **settings)
-    fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), schema, RULES, options, untyped=untyped), gate)
+    fitted = fit(PrivateTable(table), plan_table(PrivateTable(table), schema, rules, options, untyped=untyped), gate)
     drawn = draw(fitted, 50, np.random.default_rng(7))
     bundle = fitted.to_bundle()
     return drawn, dict(bundle.texts), dict(bundle.arrays)

@@ -37,6 +37,7 @@ from kamino.engine.broken_rows import (
 from kamino.privacy import Gate, multiplier_for
 from kamino.privacy.private import PrivateTable, open_table
 from kamino.privacy.sensitivity import Sensitivity
+from kamino.schema.dtypes import is_text
 
 # A constraint is suggested if about this part of the rows that could break it does at most.
 _MOST_BROKEN = 0.05
@@ -87,6 +88,7 @@ def suggest_constraints(private: PrivateTable, gate: Gate, *, ordered: Sequence[
         Planted constraints are found, and chance is not.  [test_planted_constraints_are_suggested]
         Exact dependencies are found in a small table.  [test_exact_dependencies_are_found_in_a_small_table]
         What is almost unique determines nothing.  [test_an_almost_unique_left_side_tells_nothing]
+        Amounts and times are no keys.  [test_amounts_and_times_are_no_keys]
     """
     table, names = open_table(private), private.names
     codes = {name: codes_of(table.column(name)) for name in names}
@@ -107,8 +109,14 @@ def suggest_constraints(private: PrivateTable, gate: Gate, *, ordered: Sequence[
         found = {each: known.dependency(each, count) for each, count in strays.items()}
     done = {right for (_, right), suggestion in found.items() if suggestion is not None}
     second = _second(table, codes, gate, known, done, ordered)
-    every = [*(known.key(name) for name in names), *found.values(), *second]
+    identities = [name for name in names if _may_be_an_identity(table.schema.field(name).type)]
+    every = [*(known.key(name) for name in identities), *found.values(), *second]
     return tuple(sorted((each for each in every if each is not None), key=lambda each: each.rate))
+
+
+def _may_be_an_identity(kind: pa.DataType) -> bool:
+    """Whether a column that hardly repeats may be a key: amounts and times that nobody shares are so by chance."""
+    return pa.types.is_integer(kind) or is_text(kind) or pa.types.is_dictionary(kind)
 
 
 def _columns(codes: Mapping[str, Codes], num_rows: int, gate: Gate, multiplier: float) -> _Known:

@@ -64,7 +64,7 @@ def check_table_path(path: Path) -> None:
     if path.suffix.lower() not in WRITTEN:
         raise InputError(
             f"{path}: cannot write this kind of file. Expected a name ending in {', '.join(WRITTEN[:-1])} or "
-            f"{WRITTEN[-1]}."
+            f"{WRITTEN[-1]}; or a table of a database, such as duckdb:///file.db#table."
         )
     target_of(path)
 

@@ -22,6 +22,7 @@ from kamino.pipeline.model_file import (
     differences_of,
     found_of,
     frame_of,
+    groups_of,
     held_of,
     ledger_of,
     read_json,
@@ -35,6 +36,7 @@ from kamino.pipeline.plan.hopeless import most_rows
 from kamino.pipeline.plan.references import References, to_json
 from kamino.pipeline.settings import Settings
 from kamino.sampling import SamplingPlan, build_plan, plan_for_rows
+from kamino.sampling.drawn_groups import GroupSizes
 from kamino.sampling.soft.weights import FoundWeights
 from kamino.schema import Codec, Schema
 from kamino.schema.coding.differences import Difference
@@ -43,6 +45,7 @@ FORMAT = "kamino-model-1"
 HELD = "held_by_keys.dc"
 DIFFERENCES = "differences.json"
 FOUND = "found.json"
+GROUP_SIZES = "groups.json"
 _PARTS = ("manifest.json", "schema.yaml", "constraints.dc", "references.json", "soft.json", "ledger.json", "model.json")
 
 
@@ -72,6 +75,8 @@ class Fitted:
     """How rows are drawn along the model's sequence; a model file does not hold it, for it follows from the rest."""
     found: FoundDomains | None = None
     """What is known of the domains that were found within the budget, where some were."""
+    groups: Mapping[str, GroupSizes] = field(default_factory=dict)
+    """How many rows the groups of each id have."""
 
     @cached_property
     def plan(self) -> SamplingPlan:
@@ -120,6 +125,7 @@ class Fitted:
             HELD: f"{self.held}\n",
             DIFFERENCES: _dump({name: vars(each) for name, each in self.differences.items()}),
             FOUND: _dump(found_to_json(self.found)),
+            GROUP_SIZES: _dump({name: vars(each) for name, each in self.groups.items()}),
             "references.json": _dump(to_json(self.references)),
             "soft.json": _dump(self.soft.to_json()),
             "ledger.json": _dump(self.ledger),
@@ -151,7 +157,7 @@ class Fitted:
 
 def _read(bundle: Bundle) -> Fitted:
     """Read all parts of a model file; a part that is not as it must be raises."""
-    Fields(bundle.texts, where="file").only(*_PARTS, HELD, DIFFERENCES, FOUND)
+    Fields(bundle.texts, where="file").only(*_PARTS, HELD, DIFFERENCES, FOUND, GROUP_SIZES)
     check_sizes(bundle.texts)
     parts = {name: read_json(bundle.texts[name], part=name) for name in _PARTS if name.endswith(".json")}
     manifest = Fields(parts["manifest.json"], where="manifest").only("format", "parts", "settings", "frame")
@@ -175,6 +181,7 @@ def _read(bundle: Bundle) -> Fitted:
         # Files of earlier versions, and those of files and queries, have no such part.
         frame=frame_of(manifest, schema) if "frame" in tuple(manifest) else None,
         found=found_of(read_json(bundle.texts.get(FOUND, "{}"), part=FOUND), schema),
+        groups=groups_of(read_json(bundle.texts.get(GROUP_SIZES, "{}"), part=GROUP_SIZES), schema),
     )
     check_fits(fitted)
     return fitted

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from kamino.arrays import IntArray
 from kamino.engine import (
     discover_domains,
     discover_types,
@@ -12,11 +15,13 @@ from kamino.engine import (
     share_close,
 )
 from kamino.engine.discovery import FoundDomains
+from kamino.engine.group_sizes import release_group_sizes, size_cells
 from kamino.errors import PrivacyError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
 from kamino.pipeline.output.taken import refuse_too_few_rows, refuse_useless
 from kamino.pipeline.plan.close_dates import DIFFERENCES, choose_bases
+from kamino.pipeline.plan.group_ids import GROUPS
 from kamino.pipeline.plan.planned_discovery import rows_share
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.settings import Settings
@@ -24,6 +29,7 @@ from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.pipeline.weighing import has_soft, weigh
 from kamino.privacy import Gate, SeededNoise
 from kamino.privacy.private import PrivateTable
+from kamino.sampling.drawn_groups import GroupDrawer, GroupSizes, estimate_sizes
 from kamino.schema import Codec, check_columns
 
 
@@ -61,10 +67,12 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
     plan, found = _find_domains(private, plan, gate, progress)
     check_columns(plan.known, private.without_rows())
     progress(Stage.FIT)
+    noisy_sizes = _release_groups(private, plan, gate)
     codec = _with_distances(private, plan, gate)
     codes = encode(private, codec)
     model = fit_model(codes, codec, plan, gate, progress=progress)
     sampling = plan.sampling_along(model.sequence)
+    groups = _sizes_of_groups(noisy_sizes, plan, model.num_rows)
     if has_soft(plan.constraints):
         progress(Stage.WEIGHTS)
     soft = weigh(
@@ -76,6 +84,7 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
         gate,
         plan.settings,
         noise_multiplier=plan.weights_noise,
+        draw_ids=GroupDrawer.of(groups, codec, (*plan.constraints, *plan.held)),
     )
     return Fitted(
         schema=plan.known,
@@ -89,7 +98,27 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
         differences=codec.differences,
         sampling=sampling,
         found=found,
+        groups=groups,
     )
+
+
+def _release_groups(private: PrivateTable, plan: RunPlan, gate: Gate) -> dict[str, IntArray]:
+    """The noisy numbers of groups of each size, for each id of groups."""
+    found = {}
+    for planned in plan.schedule.part(GROUPS):
+        (name,), noise = planned.attributes, planned.noise_multiplier or 0.0
+        found[name] = release_group_sizes(private, name, gate, noise_multiplier=noise)
+    return found
+
+
+def _sizes_of_groups(noisy: Mapping[str, IntArray], plan: RunPlan, num_rows: float) -> dict[str, GroupSizes]:
+    """How many rows groups have: from releases only."""
+    unit = plan.settings.privacy_unit
+    sigmas = {planned.attributes[0]: planned.sigma or 0.0 for planned in plan.schedule.part(GROUPS)}
+    return {
+        name: estimate_sizes(counts, size_cells(name, unit), sigma=sigmas[name], num_rows=num_rows)
+        for name, counts in noisy.items()
+    }
 
 
 def _with_distances(private: PrivateTable, plan: RunPlan, gate: Gate) -> Codec:

@@ -25,6 +25,7 @@ from kamino.pipeline.plan.references import References, from_json
 from kamino.pipeline.settings import Settings
 from kamino.privacy import Neighbours
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
+from kamino.sampling.drawn_groups import GroupSizes
 from kamino.sampling.soft.weights import FoundWeights
 from kamino.schema import Codec, Schema
 from kamino.schema.coding.differences import Difference
@@ -38,6 +39,7 @@ _MOST_YAML_VALUES = 500_000
 _MOST_CONSTRAINT_TEXT = 1 << 20
 _MOST_SHOWN = 300
 _MOST_SWEEPS = 1_000_000
+_MOST_ROWS_OF_A_GROUP = 1 << 40
 # Of numbers that are squared, multiplied by counts or inverted, and stay numbers.
 _LARGEST = 1e100
 # What reading damaged texts raises. Anything else is a fault of ours, and must be seen.
@@ -236,6 +238,26 @@ def found_of(document: object, schema: Schema) -> FoundDomains | None:
     return FoundDomains(
         schema=schema, types_found=fields.flag("types_found"), by_default=tuple(by_default), lost=shares
     )
+
+
+def groups_of(document: object, schema: Schema) -> dict[str, GroupSizes]:
+    """How many rows groups have, for each id of groups that the schema has."""
+    whole = Fields(document, where="groups").only(*schema.group_names)
+    if set(whole) != set(schema.group_names):
+        raise ModelError("groups: an id of the schema has no sizes")
+    found = {}
+    for name in whole:
+        fields = whole.within(name).only("cells", "shares")
+        cells, shares = fields.items("cells"), fields.items("shares")
+        pairs = all(isinstance(cell, list) and len(cell) == 2 and all(map(_is_size, cell)) for cell in cells)
+        if not pairs or not all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares):
+            raise ModelError(f"{fields.where}: found cells or shares that are none")
+        found[name] = GroupSizes(cells=tuple((first, last) for first, last in cells), shares=tuple(shares))
+    return found
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_ROWS_OF_A_GROUP
 
 
 def ledger_of(document: object, settings: Settings) -> dict[str, Any]:

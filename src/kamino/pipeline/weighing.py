@@ -19,6 +19,7 @@ from kamino.privacy import Gate, multiplier_for
 from kamino.privacy.private import PrivateCodes
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
 from kamino.sampling import SamplingPlan
+from kamino.sampling.draw_options import DrawIds
 from kamino.sampling.soft.algorithm5 import learn_weights
 from kamino.sampling.soft.weights import FoundWeights, find_weights
 from kamino.schema import Codec
@@ -109,6 +110,7 @@ def weigh(
     settings: Settings,
     *,
     noise_multiplier: float,
+    draw_ids: DrawIds | None = None,
 ) -> FoundWeights:
     """Measure the table's violations of soft constraints, and find the weights that make the output do the same."""
     if not has_soft(rules):
@@ -116,7 +118,7 @@ def weigh(
     rng = np.random.default_rng(settings.chance)
     if settings.weights is WeightMode.MATCHING:
         rates = release_rates(codes, codec, rules, gate, model=model, noise_multiplier=noise_multiplier)
-        return find_weights(plan, model, codec, rates, rng)
+        return find_weights(plan, model, codec, rates, rng, draw_ids=draw_ids)
     if isinstance(model, NeuralModel) and model.parameters is not None:
         found = model.parameters
         sample_rows, noise_multiplier, rate = found.weight_rows, found.weight_noise, None

@@ -9,7 +9,7 @@ Sensitivity(add_remove=0.5, replace=1.0)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kamino.errors import PrivacyError
 from kamino.privacy.accounting.budget import Neighbours
@@ -23,10 +23,13 @@ class Sensitivity:
     To replace is to remove and to add: by the triangle inequality `replace` is at most twice `add_remove`,
     which is the default. Nothing follows in the other direction: a query whose `replace` alone is known (a
     rate over a public number of rows, say) has no bound under add or remove.
+
+    With `of_unit` it is known for a whole privacy unit, however many rows that has: a count of units, say.
     """
 
     add_remove: float = math.inf
     replace: float = math.nan
+    of_unit: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if math.isnan(self.replace):
@@ -64,7 +67,7 @@ class Sensitivity:
         Guarantees:
             No unit of k rows moves a histogram further. [test_unit_sensitivity_bounds_every_move]
         """
-        if max_rows == 1:
+        if max_rows == 1 or self.of_unit:
             return self
         step = max(self.add_remove, self.replace)
         return Sensitivity(add_remove=max_rows * self.add_remove, replace=max_rows * step)

@@ -90,8 +90,10 @@ def draw_given(
     if conditioned is not None:
         return draw_table(plan, conditioned, codec, num_rows, rng, options)
     prefix = _draw_prefix(plan, model, codec, num_rows, rng, options, narrowed)
+    ids = {name: prefix.pop(name) for name in codec.groups if name in prefix}
+    first = replace(options, prefix=prefix, ids=(lambda rows, rng: ids) if ids else options.ids)
     try:
-        return draw_table(plan, model, codec, num_rows, rng, replace(options, prefix=prefix))
+        return draw_table(plan, model, codec, num_rows, rng, first)
     except SamplingError:
         # The rest may not fit a prefix that was drawn without it.
         return draw_table(plan, model, codec, num_rows, rng, options)

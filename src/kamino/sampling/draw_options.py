@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
 from kamino.errors import SamplingError
@@ -25,6 +27,8 @@ CANDIDATES = 10
 Progress: TypeAlias = Callable[[Step, int, int], None]
 # Told after each sweep: the attribute, the number of sweeps done, and the violation rates then.
 OnSweep: TypeAlias = Callable[[str, int, Mapping[DenialConstraint, float]], None]
+# Draws the ids of groups, as codes, for so many rows.
+DrawIds: TypeAlias = Callable[[int, np.random.Generator], Mapping[str, IntArray]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,7 @@ class DrawOptions:
     candidates: how many values of a wide ordered domain are weighed for a row (the paper's d), row by row.
     given: checks of the plan that hold whatever `sampling` is: conditions that somebody asked for.
     prefix: columns that are there already, as public codes: the first attributes of the plan. They stay as they are.
+    ids: draws the ids of groups, which are there before any attribute; rows that are replaced take those of others.
     world: what rows must agree on with those of other blocks.
     check: count violations at the end and repair the rows that break hard constraints. Without it nothing is promised:
     whoever draws counts, and calls `repair`.
@@ -55,6 +60,7 @@ class DrawOptions:
     on_sweep: OnSweep | None = None
     check: bool = True
     world: ClosedWorld | None = None
+    ids: DrawIds | None = None
 
     def __post_init__(self) -> None:
         if self.candidates < 1:

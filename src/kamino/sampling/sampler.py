@@ -74,9 +74,10 @@ def draw_table(
     """
     if num_rows < 0:
         raise SamplingError(f"found {num_rows} rows to draw; expected zero or more.")
-    table = _checked_prefix(options.prefix, plan, codec, num_rows)
+    first = dict(options.ids(num_rows, rng)) if options.ids is not None else {}
     if num_rows == 0:
-        return {name: np.zeros(0, dtype=np.int64) for name in plan.sequence}
+        return {name: np.zeros(0, dtype=np.int64) for name in (*first, *plan.sequence)}
+    table = {**first, **_checked_prefix(options.prefix, plan, codec, num_rows)}
     judge, keeps_hard = Judge(codec), options.sampling.keeps_hard_constraints
     task_of = partial(
         Task,

@@ -1,13 +1,13 @@
-"""Keys: opaque identifiers that carry no data and are made up in the output."""
+"""Keys: opaque identifiers that carry no data and are made up in the output; all different, or one for a group."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
 from kamino.errors import SchemaError
 from kamino.schema.attribute import BaseAttribute
@@ -22,11 +22,17 @@ class Key(BaseAttribute):
 
     A pattern is text with one `{}` or `{:d}` (a number), or any number of `{:06d}` (a number cut to fixed widths), such
     as `C{:06d}` or `{:03d}-{:02d}-{:04d}`; or `uuid`. Without one, keys are numbers or, in a text column, uuids.
+
+    A key that `repeats` is the id of a group of rows, such as those of a patient: rows of a group have the same one,
+    and how many rows groups have is drawn from a noisy distribution.
     """
 
     type: Literal["key"] = Field(default="key", description="Opaque identifiers, made up in the output.")
     pattern: StrictStr | None = Field(
         default=None, description="How keys look: text with places for digits, such as C{:06d}, or uuid."
+    )
+    repeats: StrictBool = Field(
+        default=False, description="Whether several rows may have the same key: the id of a person with many rows."
     )
 
     def default_dtype(self) -> str:
@@ -95,8 +101,16 @@ def make_keys(attribute: Key, num_keys: int, *, start: int = 1, place: int = 0, 
     ['C001', 'C002']
     """
     first = (start - 1) * among + place + 1
-    numbers = range(first, first + num_keys * among, among)
-    _check_capacity(attribute, numbers[-1] if num_keys else 0)
+    return keys_of(attribute, range(first, first + num_keys * among, among))
+
+
+def keys_of(attribute: Key, numbers: Sequence[int]) -> pa.Array:
+    """Return the keys of some numbers: the same for the same number.
+
+    Raises:
+        SchemaError: the pattern has too few keys.
+    """
+    _check_capacity(attribute, max(numbers, default=0))
     if pa.types.is_integer(attribute.arrow_type):
         return pa.array(numbers, attribute.arrow_type)
     if attribute.pattern in (None, UUID):
@@ -109,6 +123,8 @@ def check_keys(attributes: Mapping[str, BaseAttribute], num_keys: int) -> None:
     for name, (place, among) in places_of(attributes).items():
         attribute = attributes[name]
         assert isinstance(attribute, Key), "only keys have places"
+        if attribute.repeats:
+            continue  # there are as many ids as there are groups, and no more than it has values
         _check_capacity(attribute, (num_keys - 1) * among + place + 1 if num_keys else 0)
 
 
@@ -135,7 +151,7 @@ def _mix(number: int, bits: int) -> int:
     return number ^ (number >> (bits // 2))
 
 
-def _fill(pattern: str, numbers: range) -> list[str]:
+def _fill(pattern: str, numbers: Iterable[int]) -> list[str]:
     """Write each number's digits into the places of `pattern`, the last digit in the last place."""
     widths = pattern_widths(pattern)
     literals = re.split(_PLACEHOLDER.pattern.replace(r"(\d+)", r"\d+"), pattern)

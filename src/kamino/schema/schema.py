@@ -75,6 +75,11 @@ class Schema:
         return tuple(name for name, attribute in self.attributes.items() if not isinstance(attribute, Key))
 
     @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the ids of groups of rows: keys that repeat."""
+        return tuple(name for name, each in self.attributes.items() if isinstance(each, Key) and each.repeats)
+
+    @property
     def missing_domains(self) -> tuple[str, ...]:
         """The names of the attributes whose domain is private and not yet found."""
         return tuple(name for name, attribute in self.attributes.items() if not attribute.has_domain)

@@ -25,8 +25,9 @@ from kamino.io import Reading, is_untyped, read_table
 from kamino.io.atomic import atomic_file
 from kamino.io.databases.catalogue import declared_attributes, read_catalogue, with_nulls_as_declared
 from kamino.io.text import parse_json, read_text
+from kamino.pipeline.plan.group_ids import with_person_ids
 from kamino.pipeline.plan.whose_privacy import person_columns, unit_question
-from kamino.schema import Categorical, Integer, Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
+from kamino.schema import Categorical, Integer, Key, Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
 from kamino.schema.files.date_formats import with_formats
 from kamino.schema.files.draft import with_asserted
 from kamino.schema.files.names import looks_like_code, proposed_range, with_usual_ranges
@@ -101,6 +102,7 @@ def _drafted(data: str, reading: Reading, *, trust_domain: bool, keys: tuple[str
             is_open = trust_domain and not attribute.has_domain
             made = with_asserted(attribute, table.column(name)) if is_open else attribute
             schema = schema.with_attribute(name, made)
+    schema = with_person_ids(schema, but=(*keys, *declared))
     for key in catalogue.not_made_up if catalogue is not None else ():
         named = ", ".join(map(print_name, key))
         tell(f"The database declares key ({named}): put that into a constraint file to keep it.")
@@ -112,6 +114,10 @@ def _tell(schema: Schema, *, confirmed: bool) -> None:
     console = error_console()
     for name, attribute in schema.attributes.items():
         code = looks_like_code(name)
+        if isinstance(attribute, Key) and attribute.repeats:
+            text = f"{name}: key that repeats, by its name the id of a person: ids are made up, as many rows for each."
+            console.print(text, markup=False)
+            continue
         if isinstance(attribute, Categorical) and attribute.holds_integers and code:
             why = ", by its name a code. List its values, or make it `type: key`" if not attribute.has_domain else ""
             console.print(f"{name}: categorical{why or ', by its name a code'}.", markup=False)

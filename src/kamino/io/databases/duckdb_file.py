@@ -48,7 +48,7 @@ def batches_of_duckdb(path: str, statement: str, names: Sequence[str], *, rows: 
     with _opened(path, {**_CLOSED, "threads": 1}) as connection, _telling(path):
         relation = _relation(connection, statement, path).select(*(duckdb.ColumnExpression(name) for name in names))
         newer = getattr(relation, "to_arrow_reader", None)  # older versions have the other name
-        yield from newer(rows) if newer is not None else relation.fetch_record_batch(rows)
+        yield from newer(rows) if newer is not None else relation.fetch_arrow_reader(rows)
 
 
 @contextmanager

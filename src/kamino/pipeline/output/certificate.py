@@ -21,7 +21,14 @@ from kamino.limits import text_problem
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.conditions import Given, plain_condition
 from kamino.pipeline.output.learned_maps import expected_right, map_notes
-from kamino.pipeline.output.notes import distance_notes, fewer_notes, found_notes, promise_notes, trusted_notes
+from kamino.pipeline.output.notes import (
+    distance_notes,
+    fewer_notes,
+    found_notes,
+    group_notes,
+    promise_notes,
+    trusted_notes,
+)
 from kamino.pipeline.output.provenance import meanings_of, today, words_of
 from kamino.pipeline.output.release_mark import mark_of, weak_notes
 from kamino.pipeline.output.taken import column_notes, taken_columns
@@ -201,6 +208,7 @@ def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
         *column_notes(fitted.schema, fitted.found),
         *trusted_notes(fitted.schema, fitted.num_rows),
         *distance_notes(codec),
+        *group_notes(fitted.groups),
     )
     if not fitted.settings.sampling.keeps_hard_constraints:
         return domains

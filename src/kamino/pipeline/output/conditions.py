@@ -62,6 +62,8 @@ def read_condition(codec: Codec, given: Given | None) -> Condition:
         raise InputError(f"found given of type {type(given).__name__}; expected a mapping, such as {{'state': 'CA'}}")
     codes, ranges = {}, {}
     for name, value in (given or {}).items():
+        if name in codec.groups:
+            raise InputError(f"found a condition on {name!r}, whose values are made up; expected one on another column")
         if isinstance(value, tuple):
             low, high = ranges[name] = _range_of(codec[name], name, value)
             codes[name] = np.unique(np.linspace(low, high, min(high - low + 1, _MOST_CODES)).round().astype(np.int64))

@@ -20,6 +20,7 @@ from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.sampling import DrawOptions, OnSweep, Sampling, SamplingPlan, build_plan, draw_table
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.conditioned import checks_of, draw_given, range_checks
+from kamino.sampling.drawn_groups import GroupDrawer
 from kamino.sampling.repair.repairing import repair
 from kamino.schema import Codec, CodedTable
 
@@ -95,6 +96,7 @@ def draw_codes(
         progress=lambda step, place, total: ways.progress(Stage.SAMPLE, place, total),
         on_sweep=ways.on_sweep,
         check=ways.check,
+        ids=GroupDrawer.of(fitted.groups, codec, fitted.promised),
     )
     if condition:
         return draw_given(plan, fitted.model, codec, num_rows, rng, options, condition.codes)

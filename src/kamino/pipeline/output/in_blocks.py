@@ -43,6 +43,7 @@ def in_blocks(fitted: Fitted, num_rows: int, *, given: object = None, ways: Ways
     return (
         num_rows > WHOLE_BLOCKS * BLOCK_ROWS
         and not given
+        and not fitted.groups
         and mode is Sampling.CONSTRAINT_AWARE
         and why_not_closed(fitted.constraints) is None
         and not named & set(fitted.differences)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
 from kamino.constraints.language.printer import print_name
+from kamino.pipeline.plan.whose_privacy import looks_like_person
 from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.drawn_groups import GroupSizes
 from kamino.schema import Categorical, Codec, Schema, Source
 
 # Texts are nearly all different where there are more than this part of the rows; fewer texts than this say nothing.
@@ -45,11 +47,25 @@ def distance_notes(codec: Codec) -> tuple[str, ...]:
     return (f"dates modelled by a distance: {', '.join(found)}",) if found else ()
 
 
+def group_notes(groups: Mapping[str, GroupSizes]) -> tuple[str, ...]:
+    """A line for each id that repeats: what was drawn of it, and what was not.
+
+    Guarantees:
+        It tells the mean number of rows.  [test_ids_that_repeat_keep_repeating]
+    """
+    return tuple(
+        f"{print_name(name)}: ids are made up; rows have the same one in groups of {each.mean:.3g} on average. Beside "
+        "hard dependencies on it, rows of a group have no more in common than others"
+        for name, each in groups.items()
+    )
+
+
 def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
-    """A line for each text whose trusted values are nearly as many as the noisy number of rows.
+    """A line for each text whose trusted values are nearly as many as the noisy number of rows, or ids of persons.
 
     Guarantees:
         It names identifiers that were called public.  [test_notes_name_identifiers_that_were_called_public]
+        It names ids of persons that were.  [test_ids_of_persons_that_are_written_are_named]
     """
     notes = []
     for name, source in schema.sources.items():
@@ -57,7 +73,12 @@ def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
         if source is not Source.ASSERTED or not isinstance(attribute, Categorical) or attribute.holds_integers:
             continue
         count = len(attribute.categories)
-        if count >= FEW_TEXTS and count > NEARLY_ALL * about_rows:
+        if looks_like_person(name):
+            notes.append(
+                f"{print_name(name)}: by its name the id of a person, and real ones are written, because you said "
+                "--trust-domain. Declare it as {type: key, repeats: true} to have ids made up"
+            )
+        elif count >= FEW_TEXTS and count > NEARLY_ALL * about_rows:
             notes.append(
                 f"{print_name(name)}: {count:,} different texts for about {about_rows:,} rows; real ones are written. "
                 "Leave the column out, or declare it as `type: key`"

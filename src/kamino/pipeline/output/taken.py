@@ -77,6 +77,8 @@ def taken_columns(schema: Schema, found: FoundDomains | None) -> list[dict[str, 
 
 
 def _why(name: str, attribute: Attribute, found: FoundDomains | None) -> str:
+    if isinstance(attribute, Key) and attribute.repeats:
+        return "an id that repeats; sizes of groups found within the budget"
     if isinstance(attribute, Key) or attribute.source is Source.DECLARED:
         return DECLARED
     if attribute.source is Source.ASSERTED:
@@ -94,7 +96,7 @@ def _domain(attribute: Any) -> str:
         count = "1 value" if len(listed) == 1 else f"{len(listed):,} values"
         return count if attribute.other is None else f"{count} and {attribute.other}"
     if isinstance(attribute, Key):
-        return "made up"
+        return "made up, one for a group" if attribute.repeats else "made up"
     if isinstance(attribute, Boolean):
         return "true, false"
     return f"{_shown(attribute.min)} to {_shown(attribute.max)}"

@@ -200,7 +200,9 @@ class _Drawing:
 
     def none(self) -> dict[str, AnyCodes]:
         """No row of all columns."""
-        return {name: np.zeros(0, dtype=np.int64) for name in self.fitted.codec.attributes}
+        return {
+            name: np.zeros(0, dtype=np.int64) for name in (*self.fitted.codec.groups, *self.fitted.codec.attributes)
+        }
 
     def write_clean(self, columns: Mapping[str, AnyCodes], put: Put) -> Counted:
         condition, _ = read_condition(Codec(self.fitted.schema), self.given).split(self.fitted.differences)
@@ -324,8 +326,8 @@ def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, *, fi
 
 def _compact(fitted: Fitted, columns: Mapping[str, IntArray]) -> dict[str, AnyCodes]:
     """The same codes in the smallest type that holds them."""
-    sizes = fitted.codec.sizes
-    return {name: codes.astype(np.min_scalar_type(max(sizes[name] - 1, 0))) for name, codes in columns.items()}
+    codec = fitted.codec
+    return {name: codes.astype(np.min_scalar_type(max(codec[name].size - 1, 0))) for name, codes in columns.items()}
 
 
 def _both(ways: Ways, log: SweepLog) -> OnSweep:

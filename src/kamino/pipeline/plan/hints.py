@@ -37,11 +37,12 @@ def _is_numeric(codec: Codec, name: str) -> bool:
 
 def hints_of(constraints: Iterable[DenialConstraint], codec: Codec) -> Hints:
     """Hard dependencies to measure together, and combinations that hard checks exclude."""
-    hard = [c for c in constraints if c.is_hard and all(name in codec.attributes for name in c.attributes)]
+    every = [c for c in constraints if c.is_hard]
+    hard = [c for c in every if all(name in codec.attributes for name in c.attributes)]
     dependencies = [d for c in hard if (d := dependency_of(c)) is not None]
     functional = tuple(dict.fromkeys((next(iter(d.left)), d.right) for d in dependencies if len(d.left) == 1))
     together = tuple(dict.fromkeys((name, d.right) for d in dependencies for name in sorted(d.left)))
-    tied = frozenset(name for c in hard if not c.is_unary for name in c.attributes)
+    tied = frozenset(name for c in every if not c.is_unary for name in c.attributes if name in codec.attributes)
     return Hints(functional=functional, together=together, tied=tied, allowed=_allowed(hard, codec))
 
 

@@ -39,9 +39,10 @@ def refuse_hopeless(schema: Schema, constraints: Constraints, num_rows: int | No
     known = {name: schema[name] for name in schema if schema[name].has_domain}
     if num_rows is not None:
         for name, attribute in known.items():
-            if isinstance(attribute, Key) and attribute.capacity is not None and attribute.capacity < num_rows:
+            limit = attribute.capacity if isinstance(attribute, Key) and not attribute.repeats else None
+            if isinstance(attribute, Key) and limit is not None and limit < num_rows:
                 raise InputError(
-                    f"found the key {print_name(name)} with {attribute.capacity:,} different values for {num_rows:,} "
+                    f"found the key {print_name(name)} with {limit:,} different values for {num_rows:,} "
                     "rows; give its pattern more digits, or ask for fewer rows"
                 )
     if not keeps or not known:
@@ -118,12 +119,12 @@ def most_rows(codec: Codec, constraints: Iterable[DenialConstraint]) -> int | No
 
     A key of which an attribute may be null has no limit: nulls are never equal.
     """
-    limits = [key.capacity for key in codec.schema.attributes.values() if isinstance(key, Key)]
+    limits = [key.capacity for key in codec.schema.attributes.values() if isinstance(key, Key) and not key.repeats]
     found = [limit for limit in limits if limit is not None]
     for constraint in constraints:
         if not constraint.is_hard or classify(constraint) is not ConstraintClass.KEY:
             continue
-        parts = [codec.attributes.get(name) for name in constraint.attributes]
+        parts = [codec.groups.get(name, codec.attributes.get(name)) for name in constraint.attributes]
         if all(part is not None and part.null_code is None for part in parts):
             product = 1
             for part in parts:

@@ -29,6 +29,7 @@ from kamino.pipeline.plan.bound_schema import (
     schema_types,
 )
 from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
+from kamino.pipeline.plan.group_ids import planned_groups, with_group_ids
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.plan.hopeless import is_beyond_memory, refuse_beyond_a_day, refuse_beyond_memory, refuse_hopeless
 from kamino.pipeline.plan.planned_discovery import Discovery, charge, planned_domains, planned_rows, planned_types
@@ -183,7 +184,7 @@ class RunPlan:
     def with_schema(self, schema: Schema) -> RunPlan:
         """The plan of what follows, once types or domains are found: by the same code as any other plan."""
         return plan_run(
-            with_required_types(schema, self.given) if self.schema is None else schema,
+            _with_found_types(schema, self.given, self.settings) if self.schema is None else schema,
             self.given,
             self.settings,
             num_rows=self.num_rows,
@@ -288,6 +289,7 @@ def plan_table(
         refuse_beyond_memory(num_rows, len(private.names))
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
     known = schema_for(private, schema, settings, listed, declared)
+    known = with_group_ids(known, constraints, settings) if schema is None else known
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
     if is_beyond_memory(num_rows, len(private.names)) and not _is_drawn_in_blocks(plan):
         refuse_beyond_memory(num_rows, len(private.names))
@@ -300,7 +302,7 @@ def _is_drawn_in_blocks(plan: RunPlan) -> bool:
     Attributes that hard constraints on pairs tie together keep their order, so that each of these constraints ends at
     the same attribute in whatever order the model chooses.
     """
-    if plan.requirements is None or plan.settings.sampling is not Sampling.CONSTRAINT_AWARE:
+    if plan.requirements is None or plan.known.group_names or plan.settings.sampling is not Sampling.CONSTRAINT_AWARE:
         return False
     drawn = plan.sampling if plan.sampling is not None else plan.requirements.arrange()
     return why_not_closed(plan.constraints) is None and can_close(drawn)
@@ -375,8 +377,14 @@ def plan_run(
         return _with_sigmas(replace(plan, discovery=discovery, schedule=begun + found))
     if not schema.data_names:
         raise InputError("every column is a key, which carries no data; expected at least one other column")
-    plan = _with_differences(plan, Codec(schema))
+    groups = planned_groups(schema, settings, plan.noise_multiplier)
+    plan = _with_differences(replace(plan, schedule=plan.schedule + groups), Codec(schema))
     return _complete(plan, Codec(schema, plan.differences))
+
+
+def _with_found_types(schema: Schema, constraints: Constraints, settings: Settings) -> Schema:
+    """The schema of types that were found, where these may be other than constraints and ids need them."""
+    return with_group_ids(with_required_types(schema, constraints), constraints, settings)
 
 
 def _with_differences(plan: RunPlan, codec: Codec) -> RunPlan:
@@ -468,6 +476,9 @@ def _sampling(codec: Codec, requirements: Requirements, rules: Constraints, sett
         return requirements.arrange(random_order(tuple(codec.attributes), np.random.default_rng(settings.chance)))
     if settings.backend is Backend.NEURAL and not requirements.asks_for_an_order:
         return requirements.arrange(order_attributes(model_attributes(codec)))
+    if requirements.depend_on_groups:
+        # What a group has in common is drawn before what its rows differ in.
+        return requirements.arrange()
     chained = requirements.chains
     open_ = settings.backend is Backend.MARGINAL and (len(chained) != 1 or set(chained[0]) != set(codec.attributes))
     if open_ and (chained or not requirements.asks_for_an_order):

@@ -86,7 +86,7 @@ class Case:
     def expected(self) -> pa.Schema:
         """The columns that a table of the schema is written with."""
         codec = Codec(self.certificate.schema)
-        none = {name: np.zeros(0, dtype=np.int64) for name in codec.attributes}
+        none = {name: np.zeros(0, dtype=np.int64) for name in (*codec.groups, *codec.attributes)}
         return normalise_table(codec.decode(CodedTable(columns=none, num_rows=0)), where="schema").schema
 
     @cached_property

@@ -27,7 +27,8 @@ _ABUNDANT = 10
 class Rules:
     """The constraints to enforce and the sizes of the domains; `fixed` are dependencies with a public map.
 
-    `soft` are those that may be violated, with a weight or without one yet.
+    `soft` are those that may be violated, with a weight or without one yet. `ids` are those of groups of rows, which
+    are there before any attribute.
     """
 
     pairs: tuple[DenialConstraint, ...]
@@ -35,6 +36,7 @@ class Rules:
     sizes: Mapping[str, int]
     fixed: frozenset[tuple[frozenset[str], str]] = frozenset()
     soft: tuple[DenialConstraint, ...] = ()
+    ids: frozenset[str] = frozenset()
 
     def ending(
         self, attribute: str, earlier: frozenset[str]
@@ -52,7 +54,7 @@ class Rules:
         for constraints in (self.pairs, self.checks, self.soft):
             spoken: dict[str, list[tuple[DenialConstraint, frozenset[str]]]] = {}
             for constraint in constraints:
-                names = frozenset(constraint.attributes)
+                names = frozenset(constraint.attributes) - self.ids
                 for name in names:
                     spoken.setdefault(name, []).append((constraint, names - {name}))
             found.append(spoken)

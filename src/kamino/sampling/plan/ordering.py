@@ -31,7 +31,7 @@ def order_attributes(names: Sequence[str], rules: Rules) -> tuple[str, ...]:
 def order_groups(names: Sequence[str], rules: Rules) -> tuple[tuple[str, ...], ...]:
     """Return the sets of attributes that constraints on pairs tie together, each in its cheapest order."""
     place = {name: i for i, name in enumerate(names)}
-    tied = _components([c.attributes for c in rules.pairs])
+    tied = _components([[name for name in c.attributes if name not in rules.ids] for c in rules.pairs])
     ordered = [_cheapest(sorted(group, key=place.__getitem__), rules) for group in tied]
     return tuple(sorted(ordered, key=lambda group: (min(rules.sizes[name] for name in group), place[group[0]])))
 
@@ -81,7 +81,7 @@ class _StepCosts:
         self._names = names
         self._rules = rules
         bit = {name: 1 << place for place, name in enumerate(names)}
-        spoken = [c.attributes for c in (*rules.pairs, *rules.checks, *rules.soft)]
+        spoken = [set(c.attributes) - rules.ids for c in (*rules.pairs, *rules.checks, *rules.soft)]
         needed = [sum(bit[name] for name in set(each)) for each in spoken if bit.keys() >= set(each)]
         self._needed = [
             sorted({mask ^ 1 << place for mask in needed if mask >> place & 1}) for place in range(len(names))

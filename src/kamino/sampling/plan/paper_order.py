@@ -36,5 +36,7 @@ def paper_sequence(codec: Codec, constraints: Iterable[DenialConstraint]) -> tup
 
     order: list[str] = []
     for dependency in sorted(dependencies, key=lambda d: min(codec[name].num_values for name in d.left)):
-        order += [n for n in (*sorted(dependency.left, key=size), dependency.right) if n not in order]
+        # Ids of groups are there before any attribute.
+        left = sorted(dependency.left - codec.groups.keys(), key=size)
+        order += [n for n in (*left, dependency.right) if n not in order]
     return (*order, *sorted((name for name in codec.attributes if name not in order), key=size))

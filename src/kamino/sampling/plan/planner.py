@@ -78,6 +78,11 @@ class Requirements:
         """Whether a hard constraint on pairs makes one order of attributes better than another."""
         return bool(self.rules.pairs)
 
+    @property
+    def depend_on_groups(self) -> bool:
+        """Whether rows of a group must agree: what they have in common is then better drawn first."""
+        return any(self.rules.ids & set(c.attributes) for c in self.rules.pairs)
+
     @cached_property
     def chains(self) -> tuple[tuple[str, ...], ...]:
         """Attributes that hard constraints on pairs tie together, in the order in which they cost least.
@@ -163,8 +168,9 @@ def require(
         pairs=tuple(c for c in kept if not c.is_unary),
         checks=tuple(c for c in kept if c.is_unary),
         soft=(*weighted, *soft),
-        sizes={name: codec[name].num_values for name in codec.attributes},
+        sizes={name: codec[name].num_values for name in (*codec.attributes, *codec.groups)},
         fixed=frozenset((frozenset(left), right) for left, right in maps),
+        ids=frozenset(codec.groups),
     )
     return Requirements(
         names=tuple(codec.attributes),

@@ -116,7 +116,7 @@ def without_made_up_keys(constraint: DenialConstraint, codec: Codec) -> DenialCo
     """
     predicates: list[Predicate] = []
     for predicate in constraint.predicates:
-        if all(column.name in codec.attributes for column in predicate.columns):
+        if all(column.name in codec.attributes or column.name in codec.groups for column in predicate.columns):
             predicates.append(predicate)
             continue
         match predicate:

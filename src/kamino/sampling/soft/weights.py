@@ -17,7 +17,7 @@ import numpy as np
 
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
-from kamino.sampling.draw_options import SWEEPS, DrawOptions
+from kamino.sampling.draw_options import SWEEPS, DrawIds, DrawOptions
 from kamino.sampling.partners import rates_of
 from kamino.sampling.plan.sampling_plan import SamplingPlan
 from kamino.sampling.sampler import draw_table
@@ -105,6 +105,7 @@ def find_weights(
     *,
     num_rows: int = 6_000,
     sweeps: int = SWEEPS,
+    draw_ids: DrawIds | None = None,
 ) -> FoundWeights:
     """Find a weight for each soft constraint with a measured rate, on samples of `num_rows` rows.
 
@@ -121,7 +122,7 @@ def find_weights(
     part = _up_to(plan, judged)
 
     def sample(weights: Mapping[DenialConstraint, float]) -> dict[DenialConstraint, float]:
-        options = DrawOptions(weights={c: Weight(value) for c, value in weights.items()}, sweeps=sweeps)
+        options = DrawOptions(weights={c: Weight(value) for c, value in weights.items()}, sweeps=sweeps, ids=draw_ids)
         table = draw_table(part, model, codec, num_rows, rng, options)
         return rates_of(codec, table, judged)
 

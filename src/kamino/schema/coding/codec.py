@@ -16,6 +16,7 @@ from kamino.schema.coding.attribute_codec import AttributeCodec, Codes
 from kamino.schema.coding.category_codec import BooleanCodec, CategoryCodec
 from kamino.schema.coding.differences import Difference, Distance, is_date
 from kamino.schema.coding.grid_codec import GridCodec
+from kamino.schema.coding.group_codec import GroupCodec
 from kamino.schema.column_types import check_columns
 from kamino.schema.keys import make_keys, places_of
 from kamino.schema.schema import Schema
@@ -104,6 +105,9 @@ class Codec:
             {name: attribute_codec(name, schema[name]) for name in schema.data_names}
         )
         self._key_places = places_of(schema.attributes)
+        self.groups: Mapping[str, GroupCodec] = MappingProxyType(
+            {name: GroupCodec(name, schema[name], *self._key_places[name]) for name in schema.group_names}
+        )
         self.differences = MappingProxyType(dict(differences))
         self._distances = {name: self.distance(name, each) for name, each in differences.items()}
         self.bases_first = _bases_first(tuple(self.plain), differences)
@@ -115,7 +119,9 @@ class Codec:
         return f"Codec({', '.join(self.schema.names)})"
 
     def __getitem__(self, name: str) -> AttributeCodec:
-        """Return the codec of one attribute; unknown names and keys raise a `SchemaError`."""
+        """Return the codec of one attribute or of the ids of groups; unknown names and other keys raise."""
+        if name in self.groups:
+            return self.groups[name]
         return self.attributes[name] if name in self.attributes else attribute_codec(name, self.schema[name])
 
     @property
@@ -178,16 +184,20 @@ class Codec:
     def decode(self, coded: CodedTable, *, first_key: int = 1) -> pa.Table:
         """Return the table of codes in the order of the schema; keys are made up, numbered from `first_key`.
 
+        The codes of groups are their numbers: rows of one group get the same id.
+
         Raises:
             SchemaError: columns are missing, codes lie outside their domain, or a key has too few values.
         """
-        missing = [name for name in self.attributes if name not in coded.columns]
+        missing = [name for name in (*self.attributes, *self.groups) if name not in coded.columns]
         if missing:
             raise SchemaError(f"found no codes for {', '.join(missing)}, expected all attributes of the schema")
         arrays = {}
         values = self.as_values(coded.columns)
         for name, attribute in self.schema.attributes.items():
-            if isinstance(attribute, Key):
+            if name in self.groups:
+                arrays[name] = self.groups[name].decode(values[name])
+            elif isinstance(attribute, Key):
                 place, among = self._key_places[name]
                 arrays[name] = make_keys(attribute, coded.num_rows, start=first_key, place=place, among=among)
             else:
