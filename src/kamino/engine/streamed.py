@@ -1,8 +1,8 @@
 """Counts of a table that is read part by part, as often as it takes: memory does not grow with the rows.
 
 A pass reads only the columns that it needs, encodes them from the public schema and adds up all counts that were asked
-for together. Codes that were made are kept in the smallest type that holds them, as long as they fit; columns that do
-not fit are read again in the next pass.
+for together. Codes that were made are kept, compressed, as long as they fit; columns that do not fit are read again in
+the next pass.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from kamino.engine.block_counts import add_up, count_candidates, smallest
 from kamino.engine.memory import MemoryMeasurer
+from kamino.engine.packed_codes import PackedCodes
 from kamino.model.protocol import Candidate, CodeMap, ConditionalMap, View
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateCodes, TableParts, open_code_parts
 from kamino.schema import Codec, CodedTable
 
 #: Bytes of codes that are kept between passes.
-KEPT_BYTES = 512 << 20
+KEPT_BYTES = 1 << 30
 #: Cells that are counted before they are asked for, at most: 8 bytes each.
 EXPECTED_CELLS = 1 << 24
 
@@ -38,7 +39,7 @@ class EncodedParts:
         self._table = table
         self._codec = codec
         self._kept_bytes = kept_bytes
-        self._kept: dict[str, list[NDArray[Any]]] = {}
+        self._kept: dict[str, list[PackedCodes]] = {}
         self._too_large: set[str] = set() if table.is_ordered else set(codec.plain)
 
     def __repr__(self) -> str:
@@ -56,29 +57,30 @@ class EncodedParts:
         missing = tuple(name for name in wanted if name not in kept)
         if not missing:
             for held in zip(*kept.values(), strict=True):
-                yield CodedTable(columns=dict(zip(kept, held, strict=True)), num_rows=len(held[0]))
+                columns = {name: packed.unpack() for name, packed in zip(kept, held, strict=True)}
+                yield CodedTable(columns=columns, num_rows=held[0].num_rows)
             return
-        new: dict[str, list[NDArray[Any]]] = {name: [] for name in missing if name not in self._too_large}
+        new: dict[str, list[PackedCodes]] = {name: [] for name in missing if name not in self._too_large}
         for number, part in enumerate(self._table.parts(self._codec.columns_for(missing))):
             made = self._codec.encode_some(part, missing)
             self._hold(new, made)
-            old = {name: held[number] for name, held in kept.items()}
+            old = {name: held[number].unpack() for name, held in kept.items()}
             yield CodedTable(
                 columns={name: old[name] if name in old else made[name] for name in wanted}, num_rows=made.num_rows
             )
         self._kept.update(new)
 
-    def _hold(self, new: dict[str, list[NDArray[Any]]], made: CodedTable) -> None:
+    def _hold(self, new: dict[str, list[PackedCodes]], made: CodedTable) -> None:
         """Hold the codes of a part; let go of the widest column where they do not fit any more."""
         for name, held in new.items():
-            held.append(made[name].astype(smallest(self._codec[name].size)))
+            held.append(PackedCodes.of(made[name].astype(smallest(self._codec[name].size))))
         while _num_bytes(self._kept) + _num_bytes(new) > self._kept_bytes and new:
             widest = max(reversed(new), key=lambda name: _num_bytes({name: new[name]}))
             del new[widest]
             self._too_large.add(widest)
 
 
-def _num_bytes(columns: Mapping[str, Sequence[NDArray[Any]]]) -> int:
+def _num_bytes(columns: Mapping[str, Sequence[PackedCodes]]) -> int:
     return sum(codes.nbytes for held in columns.values() for codes in held)
 
 
