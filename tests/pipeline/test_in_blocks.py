@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,12 @@ from kamino.io.write import stage_stream
 from kamino.pipeline import Synthesizer
 from kamino.pipeline.output import in_blocks as blocks_module
 from kamino.pipeline.output.in_blocks import BlockWorld, draw_in_blocks, in_blocks
-from kamino.sampling.closed_world import Bounds
+from kamino.sampling.closed_world import Bounds, ClosedWorld
 from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.plan.sampling_plan import Step
 from kamino.sampling.plan.shapes import order_of
+from kamino.sampling.steps.ownership import ownership as ownership_module
+from kamino.sampling.world_completion import complete_world
 from kamino.schema import Codec, CodedTable, Integer, Key, Schema
 
 RULES = Constraints.parse(TAX_CONSTRAINTS)
@@ -83,7 +87,7 @@ def test_blocks_do_not_depend_on_each_other(made: Synthesizer) -> None:
     drawn = list(draw_in_blocks(fitted, ROWS, np.random.default_rng(3)))
     assert [len(block["state"]) for block in drawn] == [700, 700, 700, 700, 200]
     root = int(np.random.default_rng(3).integers(2**63))
-    world = BlockWorld.of(fitted, fitted.plan_for(ROWS), drawn[0])
+    world = BlockWorld.of(fitted, fitted.plan_for(ROWS), drawn[0], root)
     for number in (3, 1):
         alone = world.draw(fitted, number, 700, root)
         assert all(np.array_equal(alone[name], drawn[number][name]) for name in alone)
@@ -197,5 +201,51 @@ def test_known_values_are_taken(made: Synthesizer) -> None:
     columns = _joined(made)
     first, later = ({name: parts[i] for name, parts in columns.items()} for i in (0, 1))
     cities = dict(zip(first["zip"].tolist(), first["city"].tolist(), strict=True))
-    assert all(cities[z] == c for z, c in zip(later["zip"].tolist(), later["city"].tolist(), strict=True))
+    pairs = zip(later["zip"].tolist(), later["city"].tolist(), strict=True)
+    assert all(cities.get(zip_code, city) == city for zip_code, city in pairs)
     assert len(np.unique(later["zip"])) > 0.5 * len(np.unique(first["zip"]))
+
+
+def test_a_world_knows_all_left_sides(made: Synthesizer) -> None:
+    """Later blocks have left sides that the first one lacks, and all blocks together about as many as the whole."""
+    columns = _joined(made)
+    missing = set(columns["zip"][1].tolist()) - set(columns["zip"][0].tolist())
+    assert len(missing) > 10
+    whole = len(set(made.sample(ROWS, seed=2).column("zip").to_pylist()))
+    assert len({code for part in columns["zip"] for code in part.tolist()}) > 0.8 * whole
+    fitted, first = made.fitted, {name: parts[0] for name, parts in columns.items()}
+    world = BlockWorld.of(fitted, fitted.plan_for(ROWS), first, 5)
+    for (left, _), found in world.world.references.items():
+        if left == ("zip",):
+            assert found.num_entries == fitted.codec["zip"].num_values
+
+
+def test_a_completed_world_breaks_nothing(made: Synthesizer) -> None:
+    fitted = made.fitted
+    first = {name: parts[0] for name, parts in _joined(made).items()}
+    plan, judge = fitted.plan_for(ROWS), Judge(fitted.codec)
+    completed = complete_world(judge, plan, fitted.model, first, np.random.default_rng(1))
+    rows = len(completed["zip"])
+    assert rows > len(first["zip"])
+    assert all(np.array_equal(codes[: len(first["zip"])], first[name]) for name, codes in completed.items())
+    others = {name: np.zeros(rows, dtype=np.int64) for name in first.keys() - completed.keys()}
+    table = fitted.codec.decode(CodedTable(columns={**completed, **others}, num_rows=rows))
+    assert {count_violations(table, rule) for rule in RULES} == {0}
+
+
+def test_wide_left_sides_follow_the_world(made: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that are taken as they are drawn keep their owners, and few rows are left to become copies."""
+    monkeypatch.setattr(ownership_module, "_MAX_VALUES", 10)
+    kept = []
+    fit = ClosedWorld.fit
+
+    def counting(self: ClosedWorld, judge: Judge, step: Step, columns: Any, codes: np.ndarray) -> np.ndarray:
+        found = fit(self, judge, step, columns, codes)
+        if step.attribute == "zip":
+            kept.append(np.mean(found[codes >= 0] >= 0))
+        return found
+
+    monkeypatch.setattr(ClosedWorld, "fit", counting)
+    _joined(made)
+    assert len(kept) == 4
+    assert min(kept) > 0.99

@@ -7,7 +7,7 @@ own, so that blocks can be drawn in any order and anywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from kamino.pipeline.stages import Stage, silent
 from kamino.sampling import DrawOptions, Sampling, SamplingPlan, draw_table
 from kamino.sampling.closed_world import ClosedWorld, can_close, close_world, why_not_closed
 from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.world_completion import complete_world
 
 #: Rows of a block.
 BLOCK_ROWS = 1 << 20
@@ -71,7 +72,7 @@ def draw_in_blocks(
         replace(ways, progress=silent, check=True),
     )
     yield first
-    world = BlockWorld.of(fitted, plan, first)
+    world = BlockWorld.of(fitted, plan, first, root)
     for number, start in enumerate(starts[1:], start=1):
         ways.progress(Stage.SAMPLE, number, len(starts))
         yield world.draw(fitted, number, min(BLOCK_ROWS, num_rows - start), root)
@@ -85,9 +86,10 @@ class BlockWorld:
     world: ClosedWorld
 
     @staticmethod
-    def of(fitted: Fitted, plan: SamplingPlan, first: dict[str, IntArray]) -> BlockWorld:
+    def of(fitted: Fitted, plan: SamplingPlan, first: Mapping[str, IntArray], root: int) -> BlockWorld:
         """Fix what blocks must agree on."""
-        world = close_world(Judge(fitted.codec), plan, first)
+        judge, rng = Judge(fitted.codec), np.random.default_rng([root, 0, 1])
+        world = close_world(judge, plan, complete_world(judge, plan, fitted.model, first, rng))
         return BlockWorld(plan=replace(plan, references={**plan.references, **world.references}), world=world)
 
     def draw(self, fitted: Fitted, number: int, num_rows: int, root: int) -> dict[str, IntArray]:
