@@ -12,13 +12,17 @@ import pytest
 
 from kamino.constraints import Constraints, count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
-from kamino.errors import SamplingError
+from kamino.errors import InputError, SamplingError
 from kamino.io import read_table
 from kamino.io.atomic import staged
 from kamino.io.write import stage_stream
 from kamino.pipeline import Synthesizer
+from kamino.pipeline.output import block_workers as workers_module
+from kamino.pipeline.output import block_world as world_module
 from kamino.pipeline.output import in_blocks as blocks_module
-from kamino.pipeline.output.in_blocks import BlockWorld, draw_in_blocks, in_blocks
+from kamino.pipeline.output.block_workers import Workers
+from kamino.pipeline.output.block_world import BlockWorld
+from kamino.pipeline.output.in_blocks import draw_in_blocks, in_blocks
 from kamino.sampling.closed_world import Bounds, ClosedWorld
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.plan.sampling_plan import Step
@@ -111,7 +115,7 @@ def test_keys_go_on_from_block_to_block(tmp_path: Path) -> None:
 
 
 def test_a_broken_block_is_not_written(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks_module, "close_world", lambda judge, plan, first: _empty_world())
+    monkeypatch.setattr(world_module, "close_world", lambda judge, plan, first: _empty_world())
     with pytest.raises(SamplingError, match="nothing was written"):
         made.write(tmp_path / "out.parquet", ROWS, seed=2)
     assert list(tmp_path.iterdir()) == []
@@ -249,3 +253,46 @@ def test_wide_left_sides_follow_the_world(made: Synthesizer, monkeypatch: pytest
     _joined(made)
     assert len(kept) == 4
     assert min(kept) > 0.99
+
+
+def test_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> None:
+    written = {
+        workers: made.write(tmp_path / f"{workers}.parquet", ROWS, seed=2, workers=workers).sha256
+        for workers in (None, 2, 3)
+    }
+    assert len(set(written.values())) == 1
+
+
+def test_dask_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    alone = made.write(tmp_path / "alone.parquet", ROWS, seed=2).sha256
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None
+    ) as cluster:
+        by_dask = made.write(tmp_path / "dask.parquet", ROWS, seed=2, workers=cluster.scheduler_address)
+    assert by_dask.sha256 == alone
+
+
+def test_a_killed_worker_is_told(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "_COMMAND", "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(SamplingError, match="a worker that draws rows has ended early"):
+        made.write(tmp_path / "out.parquet", ROWS, seed=2, workers=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failures_of_workers_are_passed_on(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = (
+        "from kamino.errors import SamplingError; from kamino.pipeline.output import block_workers as b\n"
+        "def draw(self, number): raise SamplingError('no such row')\n"
+        "b.BlockDrawer.draw = draw; b.serve()"
+    )
+    monkeypatch.setattr(workers_module, "_COMMAND", broken)
+    with pytest.raises(SamplingError, match="no such row"):
+        made.write(tmp_path / "out.parquet", ROWS, seed=2, workers=2)
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "x", "http://a", True, 10_000])
+def test_wrong_workers_are_refused(given: Any) -> None:
+    with pytest.raises(InputError, match="found workers"):
+        Workers.of(given)

@@ -182,6 +182,15 @@ EngineOption = Annotated[
         rich_help_panel=_METHOD,
     ),
 ]
+WorkersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workers",
+        help="Who draws a long table: a number of processes, or a cluster (tcp://… of Dask, spark://…). The rows are "
+        "the same.",
+        rich_help_panel=_METHOD,
+    ),
+]
 ClusterOption = Annotated[
     str | None,
     typer.Option(

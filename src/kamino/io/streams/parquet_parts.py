@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -56,8 +57,12 @@ class ParquetParts:
         try:
             with pq.ParquetFile(path) as file:
                 listed = listed_numbers(file) if self._private else ()
-                for batch in file.iter_batches(batch_size=self._part_rows, columns=names, use_threads=False):
-                    yield from self._plain(pa.Table.from_batches([batch]).select(names), listed, path).to_batches()
+                # The library holds what it has read until it is through with the row groups that were asked for.
+                for groups in _runs_of_groups(file, self._part_rows):
+                    for batch in file.iter_batches(
+                        self._part_rows, row_groups=groups, columns=names, use_threads=False
+                    ):
+                        yield from self._plain(pa.Table.from_batches([batch]).select(names), listed, path).to_batches()
         except PermissionError:
             raise
         # The library's own text may quote bytes of the file, so it is not passed on.
@@ -83,6 +88,20 @@ class ParquetParts:
             position = table.column_names.index(name)
             table = table.set_column(position, name, table.column(name).dictionary_encode())
         return normalise_table(table, where=str(path), private=self._private)
+
+
+def _runs_of_groups(file: Any, rows: int) -> Iterator[list[int]]:
+    """The row groups of a file, so many at a time as have about so many rows."""
+    waiting: list[int] = []
+    held = 0
+    for place in range(file.num_row_groups):
+        waiting.append(place)
+        held += file.metadata.row_group(place).num_rows
+        if held >= rows:
+            yield waiting
+            waiting, held = [], 0
+    if waiting:
+        yield waiting
 
 
 def unreadable(path: Path) -> InputError:
