@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from tests.contracts import servers
 
 from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer, StreamedMeasurer, encode, keep_rows
@@ -27,6 +28,8 @@ from kamino.io.streams import cutting
 from kamino.io.streams.csv_parts import CsvParts
 from kamino.io.streams.duckdb_parts import DuckdbParts
 from kamino.io.streams.parquet_parts import ParquetParts
+from kamino.io.streams.postgres_parts import PostgresParts
+from kamino.io.streams.spark_parts import SparkParts
 from kamino.model.protocol import Candidate, CodeMap
 from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.fitting import fit, open_gate
@@ -122,12 +125,44 @@ def csv_gz(table: pa.Table, folder: Path) -> CsvParts:
     return CsvParts(folder / "t.csv.gz", part_rows=PART_ROWS)
 
 
+def postgres_table(table: pa.Table, folder: Path, *, name: str = "t") -> PostgresParts:
+    url = servers.postgres()
+    servers.fill_postgres(url, table, name)
+    return PostgresParts(url, f"SELECT * FROM {name}", table=name, private=True, part_rows=PART_ROWS)
+
+
+def postgres_view(table: pa.Table, folder: Path) -> PostgresParts:
+    url = servers.postgres()
+    servers.fill_postgres(url, table, "below")
+    servers.run_in_postgres(url, 'CREATE OR REPLACE VIEW seen AS SELECT * FROM below ORDER BY "pay", "end" DESC')
+    found = PostgresParts(url, "SELECT * FROM seen", table="seen", private=True, part_rows=PART_ROWS)
+    assert not found.is_ordered
+    return found
+
+
+def spark_frame(table: pa.Table, folder: Path) -> SparkParts:
+    pq.write_table(table, folder / "spark.parquet", row_group_size=97)
+    session = servers.spark()
+    frame = session.read.schema(servers.spark_schema(table)).parquet(str(folder / "spark.parquet"))
+    return SparkParts(frame.repartition(3), private=True, part_rows=PART_ROWS)
+
+
 TYPED: dict[str, Callable[[pa.Table, Path], Any]] = {
-    each.__name__: each for each in (parquet_file, parquet_files, duckdb_table, duckdb_query)
+    each.__name__: each
+    for each in (
+        parquet_file,
+        parquet_files,
+        duckdb_table,
+        duckdb_query,
+        postgres_table,
+        postgres_view,
+        spark_frame,
+    )
 }
 TEXT: dict[str, Callable[[pa.Table, Path], Any]] = {each.__name__: each for each in (csv_file, csv_gz)}
 ORDERED = {**TYPED, **TEXT}
-del ORDERED["duckdb_query"]
+for unordered in ("duckdb_query", "postgres_view"):
+    del ORDERED[unordered]
 
 
 def as_text(table: pa.Table) -> pa.Table:
@@ -197,7 +232,7 @@ def test_rates_do_not_depend_on_parts(tmp_path: Path, monkeypatch: pytest.Monkey
         assert [rates_module._statistic(each, codec, parts, 20) for each in bound] == expected
 
 
-@pytest.mark.parametrize("source", ["parquet_file", "csv_file", "duckdb_table"])
+@pytest.mark.parametrize("source", ["parquet_file", "csv_file", "duckdb_table", "postgres_table", "spark_frame"])
 def test_replay_passes_for_streams(replays: Any, source: str, tmp_path: Path) -> None:
     """Each table of the replay is written and read in parts."""
 
@@ -297,9 +332,14 @@ def test_streams_read_what_readers_read(source: str, rows: int, tmp_path: Path) 
     parts = {**TYPED, **TEXT}[source](table, tmp_path)
     path = {"parquet_file": "t.parquet", "csv_file": "t.csv", "csv_gz": "t.csv.gz"}.get(source)
     whole = read_table(tmp_path / path, private=True) if path else table
-    if source == "duckdb_query":
+    if source in ("duckdb_query", "postgres_view"):
         whole = table.take(pa.compute.sort_indices(table, [("pay", "ascending"), ("end", "descending")]))
     read = list(parts.parts())
+    if source == "spark_frame":
+        order = [(name, "ascending") for name in table.column_names]
+        found = pa.concat_tables(read)
+        assert found.sort_by(order).equals(whole.cast(parts.schema).sort_by(order))
+        return
     assert [each.num_rows for each in read[:-1]] == [PART_ROWS] * (len(read) - 1)
     assert pa.concat_tables(read).equals(whole.cast(parts.schema))
     names = ["end", "city"]

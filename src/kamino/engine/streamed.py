@@ -8,8 +8,10 @@ the next pass.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.engine.block_counts import add_up, count_candidates, smallest
@@ -17,7 +19,7 @@ from kamino.engine.memory import MemoryMeasurer
 from kamino.engine.packed_codes import PackedCodes
 from kamino.model.protocol import Candidate, CodeMap, ConditionalMap, View
 from kamino.privacy import Gate
-from kamino.privacy.private import PrivateCodes, TableParts, open_code_parts
+from kamino.privacy.private import PrivateCodes, RemoteParts, TableParts, open_code_parts, open_code_source
 from kamino.schema import Codec, CodedTable
 
 #: Bytes of codes that are kept between passes.
@@ -69,6 +71,14 @@ class EncodedParts:
             )
         self._kept.update(new)
 
+    def count(self, candidates: Sequence[Candidate]) -> list[NDArray[np.int64]] | None:
+        """Count marginals where the table is, in one pass over it; None where it has to be read here."""
+        if not isinstance(self._table, RemoteParts):
+            return None
+        names = tuple(dict.fromkeys(name for each in candidates for name in _columns_of(each)))
+        work = CountPart(codec=self._codec, names=names, candidates=tuple(candidates))
+        return self._table.count(work, self._codec.columns_for(names))
+
     def _hold(self, new: dict[str, list[PackedCodes]], made: CodedTable) -> None:
         """Hold the codes of a part; let go of the widest column where they do not fit any more."""
         for name, held in new.items():
@@ -79,6 +89,20 @@ class EncodedParts:
             self._too_large.add(widest)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountPart:
+    """Encodes a part of a table and counts marginals in it, wherever it is called. What it holds is public."""
+
+    codec: Codec
+    names: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+
+    def __call__(self, part: pa.Table) -> list[NDArray[np.int64]]:
+        """Count one part."""
+        coded = self.codec.encode_some(part, self.names)
+        return count_candidates(self.candidates, coded.columns, coded.num_rows)
+
+
 def _num_bytes(columns: Mapping[str, Sequence[PackedCodes]]) -> int:
     return sum(codes.nbytes for held in columns.values() for codes in held)
 
@@ -87,7 +111,8 @@ class StreamedMeasurer(MemoryMeasurer):
     """The private side of fitting a model to a table in parts: many counts in each pass.
 
     Guarantees:
-        It releases what the engine in memory would, to the last bit.  [test_engines_fit_the_same_model]
+        It releases what the engine in memory would, to the last bit, also where counts are made elsewhere.
+        [test_engines_fit_the_same_model]
         What was expected is counted in one pass.  [test_what_is_expected_is_counted_in_one_pass]
     """
 
@@ -122,6 +147,9 @@ class StreamedMeasurer(MemoryMeasurer):
 
     def _count_parts(self, candidates: Sequence[Candidate]) -> list[NDArray[np.int64]]:
         shared = _shared_views(candidates)
+        source = open_code_source(self._codes)
+        if isinstance(source, EncodedParts) and (counted := source.count(shared)) is not None:
+            return counted
         names = dict.fromkeys(name for each in shared for name in _columns_of(each))
         total: list[NDArray[np.int64]] = []
         for coded in open_code_parts(self._codes, tuple(names)):

@@ -75,8 +75,8 @@ class Synthesizer(Parameterised):
         candidates: how many values of a number are tried for a row, by row-by-row sampling (10).
         jobs: parts of a neural model trained at a time (1).
         cluster: the address of a Dask cluster that trains them, which then sees private rows.
-        engine: where counts are computed: "memory", "streamed" (in passes over Parquet, CSV or DuckDB, for tables that
-            are larger than memory), or "auto", by the size of the file.
+        engine: where counts are computed: "memory", "streamed" (in passes over Parquet, CSV, DuckDB or PostgreSQL, for
+            tables that are larger than memory), "spark" (on its executors), or "auto", by kind and size of the table.
         accept: mark what is drawn for release although epsilon is above 10 or delta above one over the rows.
         seed: for tests only; fixes noise and draws, and marks the run "not for release".
         ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
