@@ -1,5 +1,5 @@
-"""Where counts are computed: in memory, in passes over a table that stays where it is, or on Spark. Nothing that a run lets out
-depends on it.
+"""Where counts are computed: in memory, in passes over a table that stays where it is, or on Spark. Nothing that a run
+lets out depends on it.
 """
 
 from __future__ import annotations

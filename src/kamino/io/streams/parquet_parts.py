@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -88,20 +87,6 @@ class ParquetParts:
             position = table.column_names.index(name)
             table = table.set_column(position, name, table.column(name).dictionary_encode())
         return normalise_table(table, where=str(path), private=self._private)
-
-
-def _runs_of_groups(file: Any, rows: int) -> Iterator[list[int]]:
-    """The row groups of a file, so many at a time as have about so many rows."""
-    waiting: list[int] = []
-    held = 0
-    for place in range(file.num_row_groups):
-        waiting.append(place)
-        held += file.metadata.row_group(place).num_rows
-        if held >= rows:
-            yield waiting
-            waiting, held = [], 0
-    if waiting:
-        yield waiting
 
 
 def unreadable(path: Path) -> InputError:
