@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 
@@ -35,6 +36,10 @@ def fill_postgres(url: str, table: pa.Table, name: str) -> None:
     """Put a table on the server, in place of the one of this name."""
     from adbc_driver_postgresql import dbapi
 
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):  # the server has no character of number 0
+            clean = pc.replace_substring(table.column(place), "\x00", "")
+            table = table.set_column(place, field, clean)
     with dbapi.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
         cursor.adbc_ingest(name, table, mode="create")

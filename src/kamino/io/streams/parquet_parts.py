@@ -56,12 +56,8 @@ class ParquetParts:
         try:
             with pq.ParquetFile(path) as file:
                 listed = listed_numbers(file) if self._private else ()
-                # The library holds what it has read until it is through with the row groups that were asked for.
-                for groups in _runs_of_groups(file, self._part_rows):
-                    for batch in file.iter_batches(
-                        self._part_rows, row_groups=groups, columns=names, use_threads=False
-                    ):
-                        yield from self._plain(pa.Table.from_batches([batch]).select(names), listed, path).to_batches()
+                for batch in batches_of(file, names, self._part_rows):
+                    yield from self._plain(pa.Table.from_batches([batch]).select(names), listed, path).to_batches()
         except PermissionError:
             raise
         # The library's own text may quote bytes of the file, so it is not passed on.

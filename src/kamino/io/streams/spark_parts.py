@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -42,10 +43,10 @@ class SparkParts:
     is_ordered = False
 
     def __init__(self, frame: Any, *, private: bool = False, part_rows: int = PART_ROWS) -> None:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         self._frame, self._private, self._part_rows = frame, private, part_rows
         with _telling():
+            from pyspark.sql.pandas.types import to_arrow_schema
+
             empty = to_arrow_schema(frame.schema).empty_table()
         self.schema: pa.Schema = _plain(empty, private).schema
 
@@ -154,7 +155,10 @@ def _telling() -> Iterator[None]:
     from pyspark.errors import AnalysisException, ParseException, PySparkException
 
     try:
-        yield
+        with warnings.catch_warnings():
+            # Spark warns of versions of pandas, which is not asked to do anything here.
+            warnings.simplefilter("ignore")
+            yield
     except (AnalysisException, ParseException) as error:
         condition = error.getCondition() or type(error).__name__
         raise InputError(
