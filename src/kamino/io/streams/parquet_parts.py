@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
-from kamino.io.parquet import listed_numbers, unnamed_index
+from kamino.io.parquet import batches_of, listed_numbers, unnamed_index
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
 
