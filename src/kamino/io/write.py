@@ -235,7 +235,7 @@ def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decimals: 
     if kind == ".parquet":
         import pyarrow.parquet as pq  # slow to import: only when a table is written
 
-        with pq.ParquetWriter(handle, first.schema) as writer:
+        with pq.ParquetWriter(handle, first.schema, compression="zstd") as writer:
             for part in every:
                 writer.write_table(part)
     elif kind == ".feather":
