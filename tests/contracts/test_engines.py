@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,6 +43,8 @@ from kamino.schema import Categorical, Codec, Date, Integer, Real, Schema
 from kamino.schema.coding.differences import Difference
 
 ROWS, PART_ROWS = 500, 130
+# Tables that are still read cannot be replaced, so that each has a name of its own.
+NUMBERS = itertools.count()
 RULES = Constraints.parse("city -> zone\nsoft: check (age >= 30)")
 SOFT = Constraints.parse(
     "soft: who, city -> age\nsoft: zone -> city\nsoft: check (age >= 30)\n"
@@ -125,17 +128,18 @@ def csv_gz(table: pa.Table, folder: Path) -> CsvParts:
     return CsvParts(folder / "t.csv.gz", part_rows=PART_ROWS)
 
 
-def postgres_table(table: pa.Table, folder: Path, *, name: str = "t") -> PostgresParts:
-    url = servers.postgres()
+def postgres_table(table: pa.Table, folder: Path) -> PostgresParts:
+    url, name = servers.postgres(), f"t{next(NUMBERS)}"
     servers.fill_postgres(url, table, name)
     return PostgresParts(url, f"SELECT * FROM {name}", table=name, private=True, part_rows=PART_ROWS)
 
 
 def postgres_view(table: pa.Table, folder: Path) -> PostgresParts:
-    url = servers.postgres()
-    servers.fill_postgres(url, table, "below")
-    servers.run_in_postgres(url, 'CREATE OR REPLACE VIEW seen AS SELECT * FROM below ORDER BY "pay", "end" DESC')
-    found = PostgresParts(url, "SELECT * FROM seen", table="seen", private=True, part_rows=PART_ROWS)
+    url, number = servers.postgres(), next(NUMBERS)
+    servers.fill_postgres(url, table, f"below{number}")
+    servers.run_in_postgres(url, f'CREATE VIEW seen{number} AS SELECT * FROM below{number} ORDER BY "pay", "end" DESC')
+    name = f"seen{number}"
+    found = PostgresParts(url, f"SELECT * FROM {name}", table=name, private=True, part_rows=PART_ROWS)
     assert not found.is_ordered
     return found
 
