@@ -61,7 +61,7 @@ def make(folder: Path, rows: int) -> str:
         except duckdb.Error:
             tables = folder / f"tpch-tables-{rows}"
             tool = Path(sys.executable).parent / "tpchgen-cli"
-            asked = [str(tool), "-s", str(scale), "--format=parquet", f"--output-dir={tables}"]
+            asked = [str(tool), "parquet", "-s", str(scale), f"--output-dir={tables}"]
             subprocess.run([*asked, "--tables=orders,customer,nation"], check=True, capture_output=True)
             names = {n: f"read_parquet('{tables}/{n}.parquet')" for n in ("orders", "customer", "nation")}
         query = _JOIN.format(rows=rows, **names)
