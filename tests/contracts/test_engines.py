@@ -20,6 +20,7 @@ from tests.contracts import servers
 from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer, StreamedMeasurer, encode, keep_rows
 from kamino.engine import rates as rates_module
+from kamino.engine.block_counts import count_candidates
 from kamino.engine.packed_codes import PackedCodes
 from kamino.engine.sealed_tables import trusted_schema
 from kamino.engine.streamed import EncodedParts
@@ -458,3 +459,14 @@ def test_some_columns_have_the_codes_of_all() -> None:
         some = codec.encode_some(table.select(list(needed)), names)
         assert tuple(some.columns) == names
         assert all(np.array_equal(some[name], whole[name]) for name in names)
+
+
+def test_spark_counts_where_the_rows_are(tmp_path: Path) -> None:
+    table, codec = mixed_table(), Codec(SCHEMA)
+    pairs = [("city", "zone"), ("age", "pay"), ("start",)]
+    asked = [Candidate(attributes=p, binning={n: CodeMap.identity(codec.sizes[n]) for n in p}) for p in pairs]
+    counted = EncodedParts(spark_frame(table, tmp_path), codec).count(asked)
+    coded = codec.encode(table)
+    expected = count_candidates(asked, coded.columns, coded.num_rows)
+    assert counted is not None
+    assert all(np.array_equal(one, other) for one, other in zip(counted, expected, strict=True))
