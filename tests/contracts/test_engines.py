@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,10 +15,13 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from tests.contracts import servers
 
 from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer, StreamedMeasurer, encode, keep_rows
 from kamino.engine import rates as rates_module
+from kamino.engine.block_counts import count_candidates
+from kamino.engine.packed_codes import PackedCodes
 from kamino.engine.sealed_tables import trusted_schema
 from kamino.engine.streamed import EncodedParts
 from kamino.errors import InputError
@@ -26,6 +30,8 @@ from kamino.io.streams import cutting
 from kamino.io.streams.csv_parts import CsvParts
 from kamino.io.streams.duckdb_parts import DuckdbParts
 from kamino.io.streams.parquet_parts import ParquetParts
+from kamino.io.streams.postgres_parts import PostgresParts
+from kamino.io.streams.spark_parts import SparkParts
 from kamino.model.protocol import Candidate, CodeMap
 from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.fitting import fit, open_gate
@@ -38,6 +44,8 @@ from kamino.schema import Categorical, Codec, Date, Integer, Real, Schema
 from kamino.schema.coding.differences import Difference
 
 ROWS, PART_ROWS = 500, 130
+# Tables that are still read cannot be replaced, so that each has a name of its own.
+NUMBERS = itertools.count()
 RULES = Constraints.parse("city -> zone\nsoft: check (age >= 30)")
 SOFT = Constraints.parse(
     "soft: who, city -> age\nsoft: zone -> city\nsoft: check (age >= 30)\n"
@@ -121,12 +129,45 @@ def csv_gz(table: pa.Table, folder: Path) -> CsvParts:
     return CsvParts(folder / "t.csv.gz", part_rows=PART_ROWS)
 
 
+def postgres_table(table: pa.Table, folder: Path) -> PostgresParts:
+    url, name = servers.postgres(), f"t{next(NUMBERS)}"
+    servers.fill_postgres(url, table, name)
+    return PostgresParts(url, f"SELECT * FROM {name}", table=name, private=True, part_rows=PART_ROWS)
+
+
+def postgres_view(table: pa.Table, folder: Path) -> PostgresParts:
+    url, number = servers.postgres(), next(NUMBERS)
+    servers.fill_postgres(url, table, f"below{number}")
+    servers.run_in_postgres(url, f'CREATE VIEW seen{number} AS SELECT * FROM below{number} ORDER BY "pay", "end" DESC')
+    name = f"seen{number}"
+    found = PostgresParts(url, f"SELECT * FROM {name}", table=name, private=True, part_rows=PART_ROWS)
+    assert not found.is_ordered
+    return found
+
+
+def spark_frame(table: pa.Table, folder: Path) -> SparkParts:
+    pq.write_table(table, folder / "spark.parquet", row_group_size=97)
+    session = servers.spark()
+    frame = session.read.schema(servers.spark_schema(table)).parquet(str(folder / "spark.parquet"))
+    return SparkParts(frame.repartition(3), private=True, part_rows=PART_ROWS)
+
+
 TYPED: dict[str, Callable[[pa.Table, Path], Any]] = {
-    each.__name__: each for each in (parquet_file, parquet_files, duckdb_table, duckdb_query)
+    each.__name__: each
+    for each in (
+        parquet_file,
+        parquet_files,
+        duckdb_table,
+        duckdb_query,
+        postgres_table,
+        postgres_view,
+        spark_frame,
+    )
 }
 TEXT: dict[str, Callable[[pa.Table, Path], Any]] = {each.__name__: each for each in (csv_file, csv_gz)}
 ORDERED = {**TYPED, **TEXT}
-del ORDERED["duckdb_query"]
+for unordered in ("duckdb_query", "postgres_view"):
+    del ORDERED[unordered]
 
 
 def as_text(table: pa.Table) -> pa.Table:
@@ -196,7 +237,7 @@ def test_rates_do_not_depend_on_parts(tmp_path: Path, monkeypatch: pytest.Monkey
         assert [rates_module._statistic(each, codec, parts, 20) for each in bound] == expected
 
 
-@pytest.mark.parametrize("source", ["parquet_file", "csv_file", "duckdb_table"])
+@pytest.mark.parametrize("source", ["parquet_file", "csv_file", "duckdb_table", "postgres_table", "spark_frame"])
 def test_replay_passes_for_streams(replays: Any, source: str, tmp_path: Path) -> None:
     """Each table of the replay is written and read in parts."""
 
@@ -231,13 +272,29 @@ def test_codes_are_kept_within_bounds(tmp_path: Path) -> None:
 
     parquet_file(mixed_table(), tmp_path)
     source = Counting([tmp_path / "t.parquet"], private=True, part_rows=PART_ROWS)
-    # One byte a row for each of the first columns: the third does not fit.
+    # The widest of three columns does not fit.
     narrow = SCHEMA.data_names[1:4]
-    encoded = EncodedParts(source, Codec(SCHEMA), kept_bytes=2 * ROWS + 10)
+    free = EncodedParts(source, Codec(SCHEMA))
+    list(free.parts(narrow))
+    sizes = {name: sum(each.nbytes for each in free._kept[name]) for name in narrow}
+    Counting.asked.clear()
+    assert max(sizes, key=lambda name: sizes[name]) == "age"
+    bound = sizes["city"] + sizes["zone"] + 10
+    encoded = EncodedParts(source, Codec(SCHEMA), kept_bytes=bound)
     for _ in range(3):
         list(encoded.parts(narrow))
-    assert Counting.asked == [narrow, narrow[2:], narrow[2:]]
-    assert sum(each.nbytes for held in encoded._kept.values() for each in held) == 2 * ROWS
+    assert Counting.asked == [narrow, ("age",), ("age",)]
+    assert 0 < sum(each.nbytes for held in encoded._kept.values() for each in held) <= bound
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32, np.int64])
+@pytest.mark.parametrize("rows", [0, 1, 5_000])
+def test_packed_codes_come_back(kind: Any, rows: int) -> None:
+    codes = np.random.default_rng(1).integers(0, min(np.iinfo(kind).max, 2**40), rows).astype(kind)
+    packed = PackedCodes.of(codes)
+    assert packed.unpack().dtype == codes.dtype
+    assert np.array_equal(packed.unpack(), codes)
+    assert PackedCodes.of(np.zeros(5_000, dtype=kind)).nbytes < 400
 
 
 def test_what_is_expected_is_counted_in_one_pass(tmp_path: Path) -> None:
@@ -280,9 +337,14 @@ def test_streams_read_what_readers_read(source: str, rows: int, tmp_path: Path) 
     parts = {**TYPED, **TEXT}[source](table, tmp_path)
     path = {"parquet_file": "t.parquet", "csv_file": "t.csv", "csv_gz": "t.csv.gz"}.get(source)
     whole = read_table(tmp_path / path, private=True) if path else table
-    if source == "duckdb_query":
+    if source in ("duckdb_query", "postgres_view"):
         whole = table.take(pa.compute.sort_indices(table, [("pay", "ascending"), ("end", "descending")]))
     read = list(parts.parts())
+    if source == "spark_frame":
+        order = [(name, "ascending") for name in table.column_names]
+        found = pa.concat_tables(read)
+        assert found.sort_by(order).equals(whole.cast(parts.schema).sort_by(order))
+        return
     assert [each.num_rows for each in read[:-1]] == [PART_ROWS] * (len(read) - 1)
     assert pa.concat_tables(read).equals(whole.cast(parts.schema))
     names = ["end", "city"]
@@ -397,3 +459,14 @@ def test_some_columns_have_the_codes_of_all() -> None:
         some = codec.encode_some(table.select(list(needed)), names)
         assert tuple(some.columns) == names
         assert all(np.array_equal(some[name], whole[name]) for name in names)
+
+
+def test_spark_counts_where_the_rows_are(tmp_path: Path) -> None:
+    table, codec = mixed_table(), Codec(SCHEMA)
+    pairs = [("city", "zone"), ("age", "pay"), ("start",)]
+    asked = [Candidate(attributes=p, binning={n: CodeMap.identity(codec.sizes[n]) for n in p}) for p in pairs]
+    counted = EncodedParts(spark_frame(table, tmp_path), codec).count(asked)
+    coded = codec.encode(table)
+    expected = count_candidates(asked, coded.columns, coded.num_rows)
+    assert counted is not None
+    assert all(np.array_equal(one, other) for one, other in zip(counted, expected, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +12,23 @@ import pytest
 
 from kamino.constraints import Constraints, count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
-from kamino.errors import SamplingError
+from kamino.errors import InputError, SamplingError
 from kamino.io import read_table
 from kamino.io.atomic import staged
 from kamino.io.write import stage_stream
 from kamino.pipeline import Synthesizer
+from kamino.pipeline.output import block_workers as workers_module
+from kamino.pipeline.output import block_world as world_module
 from kamino.pipeline.output import in_blocks as blocks_module
-from kamino.pipeline.output.in_blocks import BlockWorld, draw_in_blocks, in_blocks
-from kamino.sampling.closed_world import Bounds
+from kamino.pipeline.output.block_workers import Workers
+from kamino.pipeline.output.block_world import BlockWorld
+from kamino.pipeline.output.in_blocks import draw_in_blocks, in_blocks
+from kamino.sampling.closed_world import Bounds, ClosedWorld
 from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.plan.sampling_plan import Step
 from kamino.sampling.plan.shapes import order_of
+from kamino.sampling.steps.ownership import ownership as ownership_module
+from kamino.sampling.world_completion import complete_world
 from kamino.schema import Codec, CodedTable, Integer, Key, Schema
 
 RULES = Constraints.parse(TAX_CONSTRAINTS)
@@ -83,7 +91,7 @@ def test_blocks_do_not_depend_on_each_other(made: Synthesizer) -> None:
     drawn = list(draw_in_blocks(fitted, ROWS, np.random.default_rng(3)))
     assert [len(block["state"]) for block in drawn] == [700, 700, 700, 700, 200]
     root = int(np.random.default_rng(3).integers(2**63))
-    world = BlockWorld.of(fitted, fitted.plan_for(ROWS), drawn[0])
+    world = BlockWorld.of(fitted, fitted.plan_for(ROWS), drawn[0], root)
     for number in (3, 1):
         alone = world.draw(fitted, number, 700, root)
         assert all(np.array_equal(alone[name], drawn[number][name]) for name in alone)
@@ -107,7 +115,7 @@ def test_keys_go_on_from_block_to_block(tmp_path: Path) -> None:
 
 
 def test_a_broken_block_is_not_written(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks_module, "close_world", lambda judge, plan, first: _empty_world())
+    monkeypatch.setattr(world_module, "close_world", lambda judge, plan, first: _empty_world())
     with pytest.raises(SamplingError, match="nothing was written"):
         made.write(tmp_path / "out.parquet", ROWS, seed=2)
     assert list(tmp_path.iterdir()) == []
@@ -197,5 +205,94 @@ def test_known_values_are_taken(made: Synthesizer) -> None:
     columns = _joined(made)
     first, later = ({name: parts[i] for name, parts in columns.items()} for i in (0, 1))
     cities = dict(zip(first["zip"].tolist(), first["city"].tolist(), strict=True))
-    assert all(cities[z] == c for z, c in zip(later["zip"].tolist(), later["city"].tolist(), strict=True))
+    pairs = zip(later["zip"].tolist(), later["city"].tolist(), strict=True)
+    assert all(cities.get(zip_code, city) == city for zip_code, city in pairs)
     assert len(np.unique(later["zip"])) > 0.5 * len(np.unique(first["zip"]))
+
+
+def test_a_world_knows_all_left_sides(made: Synthesizer) -> None:
+    """Later blocks have left sides that the first one lacks, and all blocks together about as many as the whole."""
+    columns = _joined(made)
+    missing = set(columns["zip"][1].tolist()) - set(columns["zip"][0].tolist())
+    assert len(missing) > 10
+    whole = len(set(made.sample(ROWS, seed=2).column("zip").to_pylist()))
+    assert len({code for part in columns["zip"] for code in part.tolist()}) > 0.8 * whole
+    fitted, first = made.fitted, {name: parts[0] for name, parts in columns.items()}
+    world = BlockWorld.of(fitted, fitted.plan_for(ROWS), first, 5)
+    for (left, _), found in world.world.references.items():
+        if left == ("zip",):
+            assert found.num_entries == fitted.codec["zip"].num_values
+
+
+def test_a_completed_world_breaks_nothing(made: Synthesizer) -> None:
+    fitted = made.fitted
+    first = {name: parts[0] for name, parts in _joined(made).items()}
+    plan, judge = fitted.plan_for(ROWS), Judge(fitted.codec)
+    completed = complete_world(judge, plan, fitted.model, first, np.random.default_rng(1))
+    rows = len(completed["zip"])
+    assert rows > len(first["zip"])
+    assert all(np.array_equal(codes[: len(first["zip"])], first[name]) for name, codes in completed.items())
+    others = {name: np.zeros(rows, dtype=np.int64) for name in first.keys() - completed.keys()}
+    table = fitted.codec.decode(CodedTable(columns={**completed, **others}, num_rows=rows))
+    assert {count_violations(table, rule) for rule in RULES} == {0}
+
+
+def test_wide_left_sides_follow_the_world(made: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that are taken as they are drawn keep their owners, and few rows are left to become copies."""
+    monkeypatch.setattr(ownership_module, "_MAX_VALUES", 10)
+    kept = []
+    fit = ClosedWorld.fit
+
+    def counting(self: ClosedWorld, judge: Judge, step: Step, columns: Any, codes: np.ndarray) -> np.ndarray:
+        found = fit(self, judge, step, columns, codes)
+        if step.attribute == "zip":
+            kept.append(np.mean(found[codes >= 0] >= 0))
+        return found
+
+    monkeypatch.setattr(ClosedWorld, "fit", counting)
+    _joined(made)
+    assert len(kept) == 4
+    assert min(kept) > 0.99
+
+
+def test_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> None:
+    written = {
+        workers: made.write(tmp_path / f"{workers}.parquet", ROWS, seed=2, workers=workers).sha256
+        for workers in (None, 2, 3)
+    }
+    assert len(set(written.values())) == 1
+
+
+def test_dask_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    alone = made.write(tmp_path / "alone.parquet", ROWS, seed=2).sha256
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=None
+    ) as cluster:
+        by_dask = made.write(tmp_path / "dask.parquet", ROWS, seed=2, workers=cluster.scheduler_address)
+    assert by_dask.sha256 == alone
+
+
+def test_a_killed_worker_is_told(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "_COMMAND", "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(SamplingError, match="a worker that draws rows has ended early"):
+        made.write(tmp_path / "out.parquet", ROWS, seed=2, workers=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failures_of_workers_are_passed_on(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = (
+        "from kamino.errors import SamplingError; from kamino.pipeline.output import block_workers as b\n"
+        "def draw(self, number): raise SamplingError('no such row')\n"
+        "b.BlockDrawer.draw = draw; b.serve()"
+    )
+    monkeypatch.setattr(workers_module, "_COMMAND", broken)
+    with pytest.raises(SamplingError, match="no such row"):
+        made.write(tmp_path / "out.parquet", ROWS, seed=2, workers=2)
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "x", "http://a", True, 10_000])
+def test_wrong_workers_are_refused(given: Any) -> None:
+    with pytest.raises(InputError, match="found workers"):
+        Workers.of(given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import tracemalloc
 from itertools import permutations
 
 import pytest
@@ -67,3 +68,16 @@ def test_open_steps_are_those_of_every_order() -> None:
         for step in required.arrange(order).steps:
             own = [each for each in known if max(each.among, key=order.index) == step.attribute]
             assert set(step.named) == {c for each in own for c in each.constraints}
+
+
+def test_planning_does_not_grow_with_the_rows() -> None:
+    """A plan for a hundred million rows takes no more memory than one for a few."""
+    codec = Codec(Schema(attributes={name: Integer(min=0, max=9) for name in ("a", "b")}))
+    rules = Constraints.parse("a -> b")
+    tracemalloc.start()
+    try:
+        plan = build_plan(codec, rules, num_rows=100_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert plan.checked_rows >= 100_000_000

@@ -23,7 +23,7 @@ from kamino.sampling import Sampling
 
 DATA_HELP = (
     "A file (.csv, .tsv, .jsonl, .parquet, .feather, .xlsx), a folder of .parquet, or a database: duckdb:///f.db, "
-    "postgresql://… with -q or #table"
+    "postgresql://…, spark://… with -q or #table"
 )
 DataArgument = Annotated[str, typer.Argument(help=DATA_HELP)]
 QueryOption = Annotated[
@@ -178,7 +178,17 @@ EngineOption = Annotated[
     Engine | None,
     typer.Option(
         "--engine",
-        help="Where counts are computed: memory, or streamed for tables larger than that; by default by size.",
+        help="Where counts are computed: memory; streamed, for tables larger than that; spark. By default by kind and "
+        "size.",
+        rich_help_panel=_METHOD,
+    ),
+]
+WorkersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workers",
+        help="Who draws a long table: a number of processes, or a cluster (tcp://… of Dask, spark://…). The rows are "
+        "the same.",
         rich_help_panel=_METHOD,
     ),
 ]

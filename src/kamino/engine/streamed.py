@@ -1,27 +1,29 @@
 """Counts of a table that is read part by part, as often as it takes: memory does not grow with the rows.
 
 A pass reads only the columns that it needs, encodes them from the public schema and adds up all counts that were asked
-for together. Codes that were made are kept in the smallest type that holds them, as long as they fit; columns that do
-not fit are read again in the next pass.
+for together. Codes that were made are kept, compressed, as long as they fit; columns that do not fit are read again in
+the next pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.engine.block_counts import add_up, count_candidates, smallest
 from kamino.engine.memory import MemoryMeasurer
+from kamino.engine.packed_codes import PackedCodes
 from kamino.model.protocol import Candidate, CodeMap, ConditionalMap, View
 from kamino.privacy import Gate
-from kamino.privacy.private import PrivateCodes, TableParts, open_code_parts
+from kamino.privacy.private import PrivateCodes, RemoteParts, TableParts, open_code_parts, open_code_source
 from kamino.schema import Codec, CodedTable
 
 #: Bytes of codes that are kept between passes.
-KEPT_BYTES = 512 << 20
+KEPT_BYTES = 1 << 30
 #: Cells that are counted before they are asked for, at most: 8 bytes each.
 EXPECTED_CELLS = 1 << 24
 
@@ -38,7 +40,7 @@ class EncodedParts:
         self._table = table
         self._codec = codec
         self._kept_bytes = kept_bytes
-        self._kept: dict[str, list[NDArray[Any]]] = {}
+        self._kept: dict[str, list[PackedCodes]] = {}
         self._too_large: set[str] = set() if table.is_ordered else set(codec.plain)
 
     def __repr__(self) -> str:
@@ -56,29 +58,52 @@ class EncodedParts:
         missing = tuple(name for name in wanted if name not in kept)
         if not missing:
             for held in zip(*kept.values(), strict=True):
-                yield CodedTable(columns=dict(zip(kept, held, strict=True)), num_rows=len(held[0]))
+                columns = {name: packed.unpack() for name, packed in zip(kept, held, strict=True)}
+                yield CodedTable(columns=columns, num_rows=held[0].num_rows)
             return
-        new: dict[str, list[NDArray[Any]]] = {name: [] for name in missing if name not in self._too_large}
+        new: dict[str, list[PackedCodes]] = {name: [] for name in missing if name not in self._too_large}
         for number, part in enumerate(self._table.parts(self._codec.columns_for(missing))):
             made = self._codec.encode_some(part, missing)
             self._hold(new, made)
-            old = {name: held[number] for name, held in kept.items()}
+            old = {name: held[number].unpack() for name, held in kept.items()}
             yield CodedTable(
                 columns={name: old[name] if name in old else made[name] for name in wanted}, num_rows=made.num_rows
             )
         self._kept.update(new)
 
-    def _hold(self, new: dict[str, list[NDArray[Any]]], made: CodedTable) -> None:
+    def count(self, candidates: Sequence[Candidate]) -> list[NDArray[np.int64]] | None:
+        """Count marginals where the table is, in one pass over it; None where it has to be read here."""
+        if not isinstance(self._table, RemoteParts):
+            return None
+        names = tuple(dict.fromkeys(name for each in candidates for name in _columns_of(each)))
+        work = CountPart(codec=self._codec, names=names, candidates=tuple(candidates))
+        return self._table.count(work, self._codec.columns_for(names))
+
+    def _hold(self, new: dict[str, list[PackedCodes]], made: CodedTable) -> None:
         """Hold the codes of a part; let go of the widest column where they do not fit any more."""
         for name, held in new.items():
-            held.append(made[name].astype(smallest(self._codec[name].size)))
+            held.append(PackedCodes.of(made[name].astype(smallest(self._codec[name].size))))
         while _num_bytes(self._kept) + _num_bytes(new) > self._kept_bytes and new:
             widest = max(reversed(new), key=lambda name: _num_bytes({name: new[name]}))
             del new[widest]
             self._too_large.add(widest)
 
 
-def _num_bytes(columns: Mapping[str, Sequence[NDArray[Any]]]) -> int:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountPart:
+    """Encodes a part of a table and counts marginals in it, wherever it is called. What it holds is public."""
+
+    codec: Codec
+    names: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+
+    def __call__(self, part: pa.Table) -> list[NDArray[np.int64]]:
+        """Count one part."""
+        coded = self.codec.encode_some(part, self.names)
+        return count_candidates(self.candidates, coded.columns, coded.num_rows)
+
+
+def _num_bytes(columns: Mapping[str, Sequence[PackedCodes]]) -> int:
     return sum(codes.nbytes for held in columns.values() for codes in held)
 
 
@@ -86,7 +111,8 @@ class StreamedMeasurer(MemoryMeasurer):
     """The private side of fitting a model to a table in parts: many counts in each pass.
 
     Guarantees:
-        It releases what the engine in memory would, to the last bit.  [test_engines_fit_the_same_model]
+        It releases what the engine in memory would, to the last bit, also where counts are made elsewhere.
+        [test_engines_fit_the_same_model]
         What was expected is counted in one pass.  [test_what_is_expected_is_counted_in_one_pass]
     """
 
@@ -121,6 +147,9 @@ class StreamedMeasurer(MemoryMeasurer):
 
     def _count_parts(self, candidates: Sequence[Candidate]) -> list[NDArray[np.int64]]:
         shared = _shared_views(candidates)
+        source = open_code_source(self._codes)
+        if isinstance(source, EncodedParts) and (counted := source.count(shared)) is not None:
+            return counted
         names = dict.fromkeys(name for each in shared for name in _columns_of(each))
         total: list[NDArray[np.int64]] = []
         for coded in open_code_parts(self._codes, tuple(names)):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -66,3 +67,26 @@ def unnamed_index(table: pa.Table) -> list[str]:
         if isinstance(name, str) and name.startswith("__index_level_")
     ]
     return [name for name in names if name in table.column_names]
+
+
+def batches_of(file: Any, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """Read the named columns of an open file, about so many rows at a time, without holding what was read before.
+
+    The library holds what it has read until it is through with all row groups that it was asked for.
+    """
+    for groups in _runs_of_groups(file, rows):
+        yield from file.iter_batches(batch_size=rows, row_groups=groups, columns=list(names), use_threads=False)
+
+
+def _runs_of_groups(file: Any, rows: int) -> Iterator[list[int]]:
+    """The row groups of a file, so many at a time as have about so many rows."""
+    waiting: list[int] = []
+    held = 0
+    for place in range(file.num_row_groups):
+        waiting.append(place)
+        held += file.metadata.row_group(place).num_rows
+        if held >= rows:
+            yield waiting
+            waiting, held = [], 0
+    if waiting:
+        yield waiting

@@ -17,6 +17,7 @@ from kamino.io.formats.dialect import Dialect
 from kamino.io.frames import read_frame
 from kamino.io.parquet import read_parquet
 from kamino.io.streams.many_files import find_files, is_many
+from kamino.io.streams.spark_session import SCHEME, is_spark_frame
 from kamino.schema.files.messages import did_you_mean
 
 _JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -84,7 +85,8 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
         source: A path ending in `.csv`, `.tsv` or `.jsonl` (also `.gz`), `.parquet`, `.feather` or `.xlsx`; a folder of
             Parquet files, or a pattern such as `part-*.parquet`; a URL
             `duckdb:///file.db` (relative; four slashes for an absolute path) or `postgresql://user@host/database`, with
-            `#table` behind it or a query; or a pandas, polars or pyarrow frame.
+            `#table` behind it or a query; `spark://host:port` or `spark://local[2]` with a query; or a pandas, polars,
+            pyarrow or Spark frame.
         private: Let no type and no error depend on what the cells hold: CSV, JSON lines, workbooks and columns of
             Python objects stay text, as do numbers in a dictionary; `numeric` of PostgreSQL becomes a float; a cell
             that its column cannot hold, such as a date outside the years 1 to 9999 or bytes that are not UTF-8, becomes
@@ -110,6 +112,10 @@ def is_untyped(source: object) -> bool:
 
 
 def _read(source: object, *, query: str | None, private: bool, dialect: Dialect) -> pa.Table:
+    if is_spark_frame(source) or (isinstance(source, str) and source.lower().startswith(SCHEME)):
+        from kamino.io.streams.sources import open_stream
+
+        return pa.concat_tables(open_stream(source, query, private=private).parts())
     if isinstance(source, str) and is_url(source):
         url, table = split_table(source) if query is None else (source, None)
         if query is None and table is None:

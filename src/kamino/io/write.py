@@ -28,6 +28,7 @@ from kamino.io.atomic import StagedFile, atomic_file, target_of
 from kamino.io.csv import read_csv, read_csv_parts
 from kamino.io.formats.dialect import COMMA, UTF_8, Dialect
 from kamino.io.normalise import normalise_table
+from kamino.io.parquet import batches_of
 
 ROWS_AT_ONCE = 1 << 16
 READ_AT_ONCE = 1 << 19
@@ -183,7 +184,7 @@ class WrittenParts:
         import pyarrow.parquet as pq  # slow to import: only when a table is read back
 
         with pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(batch_size=READ_AT_ONCE, columns=wanted, use_threads=False):
+            for batch in batches_of(file, wanted, READ_AT_ONCE):
                 yield pa.Table.from_batches([batch])
 
 
@@ -234,7 +235,7 @@ def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decimals: 
     if kind == ".parquet":
         import pyarrow.parquet as pq  # slow to import: only when a table is written
 
-        with pq.ParquetWriter(handle, first.schema) as writer:
+        with pq.ParquetWriter(handle, first.schema, compression="zstd") as writer:
             for part in every:
                 writer.write_table(part)
     elif kind == ".feather":

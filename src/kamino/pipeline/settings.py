@@ -42,11 +42,14 @@ class WeightMode(enum.StrEnum):
 
 
 class Engine(enum.StrEnum):
-    """Where counts are computed: in memory, or in passes over a file; `AUTO` chooses by its kind and size."""
+    """Where counts are computed: in memory, in passes over a file or a table of a database, or on the executors of
+    Spark; `AUTO` chooses by kind and size.
+    """
 
     AUTO = "auto"
     MEMORY = "memory"
     STREAMED = "streamed"
+    SPARK = "spark"
 
 
 class Preset(enum.StrEnum):

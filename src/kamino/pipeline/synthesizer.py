@@ -75,8 +75,8 @@ class Synthesizer(Parameterised):
         candidates: how many values of a number are tried for a row, by row-by-row sampling (10).
         jobs: parts of a neural model trained at a time (1).
         cluster: the address of a Dask cluster that trains them, which then sees private rows.
-        engine: where counts are computed: "memory", "streamed" (in passes over Parquet, CSV or DuckDB, for tables that
-            are larger than memory), or "auto", by the size of the file.
+        engine: where counts are computed: "memory", "streamed" (in passes over Parquet, CSV, DuckDB or PostgreSQL, for
+            tables that are larger than memory), "spark" (on its executors), or "auto", by kind and size of the table.
         accept: mark what is drawn for release although epsilon is above 10 or delta above one over the rows.
         seed: for tests only; fixes noise and draws, and marks the run "not for release".
         ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
@@ -401,6 +401,7 @@ class Synthesizer(Parameterised):
         seed: int | None = None,
         draw_number: int = 0,
         spreadsheet_safe: bool = False,
+        workers: int | str | None = None,
         progress: Progress | bool | None = None,
         on_sweep: OnSweep | None = None,
         sign: Sign | None = None,
@@ -408,7 +409,9 @@ class Synthesizer(Parameterised):
         """Draw a table into a file (`.csv`, `.tsv`, `.jsonl`, `.parquet`, `.feather`) or a table of a database
         (`duckdb:///f.db#table`, `postgresql://…#table`), with its certificate in a file; options as in `sample`.
 
-        With `spreadsheet_safe`, texts in a CSV file that a spreadsheet would run as formulas get an apostrophe first.
+        Long tables are drawn in blocks; `workers` draw them: so many processes, or a cluster, `tcp://…` of Dask or
+        `spark://…`. The table is the same, whoever draws it. With `spreadsheet_safe`, texts in a CSV file that a
+        spreadsheet would run as formulas get an apostrophe first.
 
         The file is read back, and what is certified is counted in it. Table and certificate appear together. `sign`
         is a `kamino.pipeline.verifying.signatures.signer`, which puts a signature into the certificate.
@@ -426,13 +429,20 @@ class Synthesizer(Parameterised):
             A table is never seen without its own certificate, whenever the process dies.
             [test_a_kill_at_any_step_leaves_no_table_beside_another_certificate]
         """
+        from kamino.pipeline.output.block_workers import Workers
         from kamino.pipeline.output.drawn_table import Ways
         from kamino.pipeline.output.in_blocks import takes_blocks
         from kamino.pipeline.output.writing import write_drawn
 
         rows, rng = self._drawing(num_rows, seed, draw_number, to_file=not given and takes_blocks(path))
         with quietly(), shown(progress, Stage.SAMPLE, Stage.WRITE, Stage.CHECK) as told:
-            ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep, spreadsheet_safe=spreadsheet_safe)
+            ways = Ways(
+                sweeps=sweeps,
+                progress=told,
+                on_sweep=on_sweep,
+                spreadsheet_safe=spreadsheet_safe,
+                workers=Workers.of(workers),
+            )
             return write_drawn(
                 self.fitted, path, rows, rng, given=given, ways=ways, sign=sign, catalogue=self._catalogue
             )

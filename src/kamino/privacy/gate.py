@@ -27,10 +27,10 @@ from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
 from kamino.privacy.mechanisms import bounds, categories, counts, gradients, samples, vectors
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise, SeededNoise
-from kamino.privacy.private import TableParts
+from kamino.privacy.private import RemoteParts, TableParts
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.privacy.tape import COINS, ROW_COINS, Keeper, LiveTape, S, StoredTape, T, Tape, is_live
-from kamino.privacy.unit import PrivacyUnit, choose_rows, hash_rows, select_parts
+from kamino.privacy.unit import PrivacyUnit, choose_rows, hash_rows, select_parts, select_remote
 
 if TYPE_CHECKING:
     pass
@@ -96,11 +96,14 @@ class Gate:
                 f"the unit column {self.unit.column!r} is not in the table; its columns: {', '.join(names)}."
             )
         streamed = table if isinstance(table, TableParts) else None
-        if streamed is not None and not streamed.is_ordered:
+        remote = table if isinstance(table, RemoteParts) else None
+        if streamed is not None and remote is None and not streamed.is_ordered:
             raise PrivacyError("rows of a unit are counted off by their places, which this source does not keep.")
         entry = Entry(kind=COINS, what=ROW_COINS, attributes=(), events=())
         coins = self._tape.play(entry, lambda: None, lambda _: self.noise.coins())
         self._rows_selected = True
+        if remote is not None:
+            return select_remote(remote, self.unit.column, self.unit.max_rows, coins)
         if streamed is not None:
             return select_parts(streamed, self.unit.column, self.unit.max_rows, coins)
         return table.take(choose_rows([hash_rows(table, self.unit.column, coins)], self.unit.max_rows))

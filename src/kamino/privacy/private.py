@@ -17,11 +17,12 @@ Guarantees:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
 from kamino.schema import CodedTable
@@ -47,6 +48,23 @@ class TableParts(Protocol):
 
     def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Read the named columns, by default all, part by part."""
+        ...
+
+
+@runtime_checkable
+class RemoteParts(TableParts, Protocol):
+    """A table in parts on other machines, which can be counted there. What they count is as private as its rows."""
+
+    def count(
+        self, work: Callable[[pa.Table], list[NDArray[np.int64]]], names: Sequence[str]
+    ) -> list[NDArray[np.int64]]:
+        """Let `work` count parts of the named columns where they are, and add up what it gives for all of them."""
+        ...
+
+    def keep_lowest(
+        self, hashes: Callable[[pa.Table], tuple[NDArray[np.uint64], NDArray[np.uint64]]], max_rows: int
+    ) -> TableParts:
+        """The rows of each unit with the lowest hashes: `hashes` gives two numbers for a unit and one for a row."""
         ...
 
 
@@ -184,6 +202,11 @@ def open_code_parts(private: PrivateCodes, names: Sequence[str] | None = None) -
         return
     wanted = held.columns if names is None else {name: held[name] for name in names}
     yield CodedTable(columns=wanted, num_rows=held.num_rows)
+
+
+def open_code_source(private: PrivateCodes) -> CodedTable | CodeParts:
+    """Return the codes as they are held: a table, or what gives them part by part."""
+    return _held_codes(private)
 
 
 def _held_codes(private: PrivateCodes) -> CodedTable | CodeParts:

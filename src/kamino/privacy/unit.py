@@ -22,7 +22,7 @@ from kamino.schema.coding.value_hashes import hash_values, mix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kamino.privacy.private import TableParts
+    from kamino.privacy.private import RemoteParts, TableParts
 
 # Rows that are hashed and not sorted yet.
 _WAITING = 1 << 20
@@ -123,6 +123,22 @@ def select_parts(table: TableParts, column: str, max_rows: int, coins: bytes) ->
         mine: list[NDArray[np.int64]] = []
         kept[_concatenated(mine, choose_rows(_of_turn(table, column, coins, turn, passes, mine), max_rows))] = True
     return SelectedParts(table=table, kept=kept)
+
+
+def select_remote(table: RemoteParts, column: str, max_rows: int, coins: bytes) -> TableParts:
+    """Choose the rows of a table on other machines, where they are.
+
+    Rows of a unit with the same hash are equal in all columns, so that it makes no difference which of them are kept.
+
+    Guarantees:
+        The rows are those that are chosen of the table in memory.  [test_engines_keep_the_same_rows_of_a_unit]
+    """
+
+    def hashes(part: pa.Table) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        found = hash_rows(part, column, coins)
+        return found.units, found.rows
+
+    return table.keep_lowest(hashes, max_rows)
 
 
 def _of_turn(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kamino.cli.console import output_console
-from kamino.cli.options import OutputOption, RowsOption, SeedOption, SpreadsheetOption, SweepsOption
+from kamino.cli.options import OutputOption, RowsOption, SeedOption, SpreadsheetOption, SweepsOption, WorkersOption
 from kamino.cli.outputs import refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
@@ -27,6 +27,7 @@ def sample(
     ] = None,
     sweeps: SweepsOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
+    workers: WorkersOption = None,
     seed: SeedOption = None,
 ) -> None:
     """Draw a table from a fitted model. Costs no privacy, however often.
@@ -45,6 +46,7 @@ def sample(
             sweeps=sweeps,
             seed=seed,
             spreadsheet_safe=spreadsheet_safe,
+            workers=workers,
             progress=progress,
         )
     print_run(output_console(), written.certificate, output=written.place, seconds=time.perf_counter() - begin)

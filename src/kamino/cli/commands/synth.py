@@ -46,6 +46,7 @@ from kamino.cli.options import (
     SweepsOption,
     UnitOption,
     WeightsOption,
+    WorkersOption,
     ledger_use,
     reading_of,
     tell,
@@ -61,6 +62,7 @@ from kamino.io.write import check_spreadsheet_safe
 from kamino.pipeline import Engine, Preset, Stage, Synthesizer
 from kamino.pipeline.engines import choose_engine, describe_engine
 from kamino.pipeline.ledgering import standing
+from kamino.pipeline.output.block_workers import Workers
 from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.output.release_note import release_note as note_of
 from kamino.pipeline.plan.run_plan import RunPlan
@@ -97,6 +99,7 @@ def synth(
     jobs: JobsOption = None,
     cluster: ClusterOption = None,
     engine: EngineOption = None,
+    workers: WorkersOption = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
     release_note: Annotated[
         Path | None,
@@ -154,6 +157,7 @@ def synth(
         ledger=ledger_use(ledger, dataset, resume),
     )
     inputs = (data, schema, constraints, ledger, sign, *synthesizer.reference_files)
+    Workers.of(workers)
     # A key that cannot be read is told before anything is spent.
     vouch = signer(sign) if sign is not None else None
     refuse_table(output, *inputs)
@@ -180,7 +184,9 @@ def synth(
         with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
             if save_model is not None:
                 synthesizer.save(save_model)
-            written = synthesizer.write(output, rows, spreadsheet_safe=spreadsheet_safe, progress=progress, sign=vouch)
+            written = synthesizer.write(
+                output, rows, spreadsheet_safe=spreadsheet_safe, workers=workers, progress=progress, sign=vouch
+            )
             if release_note is not None:
                 with atomic_file(release_note) as handle:
                     handle.write(note_of(written.certificate, table=written.path.name).encode())

@@ -78,7 +78,7 @@ def read_catalogue(source: object, query: str | None) -> Catalogue | None:
         return None
     if query is None:
         source, query = split_table(source)
-    if query is None or not is_table_name(query):
+    if query is None or not is_table_name(query) or source.lower().startswith("spark:"):
         return None
     parts, enums = name_parts(query), declared_enums(source, query)
     if source.lower().startswith("duckdb:"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ _CONNECT_REASONS = {
     "database": "the database does not exist",
     "timeout": "the server did not answer in time",
 }
+_LOST = ("server closed the connection", "no connection to the server", "terminating connection", "SSL SYSCALL error")
 
 
 def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Table:
@@ -114,6 +115,88 @@ def _reading(url: str) -> Iterator[Any]:
         raise _query_failed(error) from None
 
 
+# What a session of many passes is set to: rows come as they are stored, and it may rest between passes.
+_SNAPSHOT = """
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+    SET LOCAL idle_in_transaction_session_timeout = 0;
+    SET LOCAL synchronize_seqscans = off;
+    SET LOCAL max_parallel_workers_per_gather = 0;
+    SET LOCAL enable_indexscan = off;
+    SET LOCAL enable_indexonlyscan = off;
+    SET LOCAL enable_bitmapscan = off
+"""
+
+
+class Snapshot:
+    """One read-only transaction in which a query is run again and again, on the same rows every time.
+
+    Guarantees:
+        It cannot change the database, and creates nothing there.  [test_a_snapshot_writes_nothing]
+        A server that is gone is told in a line.  [test_a_killed_server_is_told_with_what_was_spent]
+    """
+
+    def __init__(self, url: str, statement: str) -> None:
+        refuse_writing(statement, dialect="postgres", where=WHERE)
+        self._dbapi, self._statement = load_driver(), statement
+        connection, failure = _connect(self._dbapi, url, autocommit=False)
+        if failure is not None:
+            raise failure
+        self._connection = connection
+        try:
+            with self._cursor() as cursor:
+                for setting in _SNAPSHOT.split(";"):
+                    cursor.execute(setting)
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return "Snapshot(PostgreSQL)"
+
+    def columns(self) -> pa.Table:
+        """An empty table with the columns of the answer, as the driver gives them."""
+        with self._cursor() as cursor:
+            cursor.execute(f"SELECT * FROM ({self._statement}) AS asked LIMIT 0")
+            return cursor.fetch_arrow_table()
+
+    def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
+        """Run a query that reads, and give its answer batch by batch."""
+        with self._cursor() as cursor:
+            cursor.execute(statement)
+            with cursor.fetch_record_batch() as reader:
+                yield from reader
+
+    def keeps_order(self, table: str) -> bool:
+        """Whether a name is that of a table that is stored here, and not of a view or of a table of another server."""
+        literal = "'" + table.replace("'", "''") + "'"
+        with self._cursor() as cursor:
+            cursor.execute(f"SELECT relkind::text FROM pg_class WHERE oid = to_regclass({literal})")
+            found = cursor.fetchone()
+        return found is not None and found[0] in ("r", "m", "p")
+
+    def close(self) -> None:
+        """End the transaction."""
+        with suppress(Exception):
+            self._connection.close()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        try:
+            with self._connection.cursor() as cursor:
+                yield cursor
+        except (self._dbapi.Error, pa.ArrowException, OSError) as error:
+            raise _query_failed(error) from None
+
+
+def relation_bytes(url: str, table: str) -> int:
+    """How much room a table takes on the server; 0 for what is no table."""
+    literal = "'" + table.replace("'", "''") + "'"
+    with _reading(url) as cursor:
+        cursor.execute(f"SELECT coalesce(pg_table_size(to_regclass({literal})), 0)::bigint")
+        (found,) = cursor.fetchone()
+    return int(found)
+
+
 @contextmanager
 def writing_session(url: str) -> Iterator[tuple[Any, Any]]:
     """A connection and its cursor in one transaction, which is taken back unless it is committed in the block."""
@@ -168,6 +251,11 @@ def _query_failed(error: Exception) -> InputError:
         return InputError(f"{WHERE}: the query is wrong: {found.group(1).strip()}. Correct the query.")
     if state == "25006":
         return InputError(f"{WHERE}: the query would change the database. Expected a SELECT.")
+    if state.startswith(("57P", "08")) or any(said in str(error) for said in _LOST):
+        return InputError(
+            "PostgreSQL: the connection to the server was lost while the table was read. Start the run again when the "
+            "server is back."
+        )
     code = f"SQLSTATE {state}" if state else type(error).__name__
     return InputError(
         f"{WHERE}: the query failed ({code}); the details may quote values and are left out. Run the query "
@@ -198,6 +286,11 @@ def convert_types(table: pa.Table, *, private: bool) -> pa.Table:
 def _server_type(field: pa.Field) -> str:
     metadata = field.metadata or {}
     return next((metadata[key].decode() for key in _TYPE_KEYS if key in metadata), "")
+
+
+def is_numeric(field: pa.Field) -> bool:
+    """Whether a column is of the server's type `numeric`."""
+    return _server_type(field) == "numeric"
 
 
 def _is_opaque(field: pa.Field) -> bool:

@@ -68,6 +68,8 @@ def declared_enums(source: object, query: str | None) -> dict[str, tuple[str, ..
     if query is None:
         return {}
     statement = select_statement(query)
+    if source.lower().startswith("spark:"):
+        return {}
     if source.lower().startswith("duckdb:"):
         from kamino.io.databases.duckdb_file import enums_of_duckdb  # duckdb is slow to import
 

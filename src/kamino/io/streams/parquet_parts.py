@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.normalise import normalise_table
-from kamino.io.parquet import listed_numbers, unnamed_index
+from kamino.io.parquet import batches_of, listed_numbers, unnamed_index
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
 
@@ -56,7 +56,7 @@ class ParquetParts:
         try:
             with pq.ParquetFile(path) as file:
                 listed = listed_numbers(file) if self._private else ()
-                for batch in file.iter_batches(batch_size=self._part_rows, columns=names, use_threads=False):
+                for batch in batches_of(file, names, self._part_rows):
                     yield from self._plain(pa.Table.from_batches([batch]).select(names), listed, path).to_batches()
         except PermissionError:
             raise

@@ -14,6 +14,7 @@ from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint
 from kamino.errors import InputError, SamplingError
 from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.output.block_workers import ALONE, Workers
 from kamino.pipeline.output.conditions import Condition, Given, condition_text, read_condition
 from kamino.pipeline.output.given_dates import draw_with_dates
 from kamino.pipeline.stages import Progress, Stage, silent
@@ -31,7 +32,8 @@ class Ways:
 
     `progress` is told how many attributes are drawn; `on_sweep` how the rates of soft constraints move. Without `check`
     violations are not counted while drawing: whoever draws counts them, and mends, also for a condition.
-    `spreadsheet_safe` is how a file is written: no cell that a spreadsheet would run as a formula.
+    `spreadsheet_safe` is how a file is written: no cell that a spreadsheet would run as a formula. `workers` draw the
+    blocks of a long table.
     """
 
     mode: Sampling | None = None
@@ -40,6 +42,7 @@ class Ways:
     on_sweep: OnSweep | None = None
     check: bool = True
     spreadsheet_safe: bool = False
+    workers: Workers = ALONE
 
 
 def draw(

@@ -7,19 +7,20 @@ own, so that blocks can be drawn in any order and anywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from kamino.arrays import IntArray
 from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.output.block_workers import ALONE, Block, BlockJob, draw_by_workers
+from kamino.pipeline.output.block_world import BlockWorld
 from kamino.pipeline.output.drawn_table import Ways, draw_codes
 from kamino.pipeline.stages import Stage, silent
-from kamino.sampling import DrawOptions, Sampling, SamplingPlan, draw_table
-from kamino.sampling.closed_world import ClosedWorld, can_close, close_world, why_not_closed
-from kamino.sampling.codes.comparing import Judge
+from kamino.sampling import Sampling, SamplingPlan
+from kamino.sampling.closed_world import can_close, why_not_closed
 
 #: Rows of a block.
 BLOCK_ROWS = 1 << 20
@@ -51,9 +52,7 @@ def in_blocks(fitted: Fitted, num_rows: int, *, given: object = None, ways: Ways
     )
 
 
-def draw_in_blocks(
-    fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways()
-) -> Iterator[dict[str, IntArray]]:
+def draw_in_blocks(fitted: Fitted, num_rows: int, rng: np.random.Generator, ways: Ways = Ways()) -> Iterator[Block]:
     """Draw the codes of a table block by block.
 
     Guarantees:
@@ -71,36 +70,20 @@ def draw_in_blocks(
         np.random.default_rng([root, 0]),
         replace(ways, progress=silent, check=True),
     )
-    yield first
-    world = BlockWorld.of(fitted, plan, first)
-    for number, start in enumerate(starts[1:], start=1):
+    yield dict(first)
+    if ways.workers == ALONE:
+        later = _by_itself(fitted, plan, first, num_rows, root)
+    else:
+        later = draw_by_workers(BlockJob.of(fitted, first, num_rows, BLOCK_ROWS, root), ways.workers)
+    for number, block in enumerate(later, start=1):
         ways.progress(Stage.SAMPLE, number, len(starts))
-        yield world.draw(fitted, number, min(BLOCK_ROWS, num_rows - start), root)
+        yield block
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BlockWorld:
-    """What it takes to draw any block after the first."""
-
-    plan: SamplingPlan
-    world: ClosedWorld
-
-    @staticmethod
-    def of(fitted: Fitted, plan: SamplingPlan, first: dict[str, IntArray]) -> BlockWorld:
-        """Fix what blocks must agree on."""
-        world = close_world(Judge(fitted.codec), plan, first)
-        return BlockWorld(plan=replace(plan, references={**plan.references, **world.references}), world=world)
-
-    def draw(self, fitted: Fitted, number: int, num_rows: int, root: int) -> dict[str, IntArray]:
-        """Draw a block with its own random numbers."""
-        options = DrawOptions(
-            sampling=Sampling.CONSTRAINT_AWARE,
-            weights=fitted.soft.weights,
-            targets=fitted.soft.targets,
-            sweeps=fitted.settings.sweeps,
-            candidates=fitted.settings.candidates,
-            world=self.world,
-            check=False,
-        )
-        rng = np.random.default_rng([root, number])
-        return draw_table(self.plan, fitted.model, fitted.codec, num_rows, rng, options)
+def _by_itself(
+    fitted: Fitted, plan: SamplingPlan, first: Mapping[str, IntArray], num_rows: int, root: int
+) -> Iterator[Block]:
+    """Draw the later blocks in this process."""
+    world = BlockWorld.of(fitted, plan, first, root)
+    for number, start in enumerate(range(BLOCK_ROWS, num_rows, BLOCK_ROWS), start=1):
+        yield dict(world.draw(fitted, number, min(BLOCK_ROWS, num_rows - start), root))

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kamino.arrays import IntArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.errors import InputError, SamplingError
 from kamino.io.atomic import StagedFile, moved_aside, place_together, staged, target_of, telling_what_failed
@@ -25,6 +24,7 @@ from kamino.io.databases.storing import MADE_BY, DatabaseTable, StagedTable, dig
 from kamino.io.normalise import normalise_table
 from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_parts, stage_stream
 from kamino.pipeline.fitted import Fitted
+from kamino.pipeline.output.block_workers import compact
 from kamino.pipeline.output.certificate import certificate_of
 from kamino.pipeline.output.conditions import Condition, Given, read_condition
 from kamino.pipeline.output.counted import Counted, count_parts, count_table
@@ -196,7 +196,7 @@ class _Drawing:
         self.ways.progress(Stage.SAMPLE)
         unchecked = replace(self.ways, on_sweep=_both(self.ways, sweeps), check=False)
         drawn = draw_columns(self.fitted, self.num_rows, self.rng, given=self.given, ways=unchecked)
-        return sweeps, _compact(self.fitted, drawn)
+        return sweeps, compact(self.fitted, drawn)
 
     def none(self) -> dict[str, AnyCodes]:
         """No row of all columns."""
@@ -322,12 +322,6 @@ def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, *, fi
         stop = min(start + _ROWS_AT_ONCE, num_rows)
         part = {name: codes[start:stop].astype(np.int64) for name, codes in columns.items()}
         yield fitted.codec.decode(CodedTable(columns=part, num_rows=stop - start), first_key=first + start + 1)
-
-
-def _compact(fitted: Fitted, columns: Mapping[str, IntArray]) -> dict[str, AnyCodes]:
-    """The same codes in the smallest type that holds them."""
-    codec = fitted.codec
-    return {name: codes.astype(np.min_scalar_type(max(codec[name].size - 1, 0))) for name, codes in columns.items()}
 
 
 def _both(ways: Ways, log: SweepLog) -> OnSweep:

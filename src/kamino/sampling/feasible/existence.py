@@ -45,14 +45,17 @@ def find_table(
     num_rows: int,
     *,
     contradictions: Sequence[frozenset[DenialConstraint]] = (),
+    with_rows: bool = True,
 ) -> Witness:
     """Look for a table of `num_rows` rows that satisfies hard constraints.
 
     If some row may stand beside its own copy, copies of it are a table of any size. Otherwise all rows differ, and a
     table is a set of rows no two of which clash. `contradictions` are sets of checks that are known to contradict.
+    Without `with_rows`, one row stands for a table of copies.
 
     Guarantees:
         A table it gives satisfies the constraints; "no" is never wrong.  [test_existence_agrees_with_brute_force]
+        Whether a table exists is found without making it.  [test_planning_does_not_grow_with_the_rows]
     """
     if num_rows == 0 or not constraints:
         return Witness(answer=Answer.YES, columns={}, any_size=not constraints)
@@ -60,7 +63,7 @@ def find_table(
         return Witness(answer=Answer.NO, columns={})
     repeatable = find_rows(judge, constraints, repeatable=num_rows > 1)
     if repeatable.num_rows:
-        chosen = np.full(num_rows, repeatable.num_rows // 2, dtype=np.int64)
+        chosen = np.full(num_rows if with_rows else 1, repeatable.num_rows // 2, dtype=np.int64)
         return Witness(answer=Answer.YES, columns=repeatable.take(chosen), any_size=num_rows > 1)
     # What a row can be is only reasoned about where it could not be tried out.
     if not repeatable.complete and _nothing_is_left(judge, constraints):

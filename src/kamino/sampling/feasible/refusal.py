@@ -24,7 +24,7 @@ def refuse_unsatisfiable(judge: Judge, constraints: Sequence[DenialConstraint], 
         What is refused has no solution; the set named has none either.  [test_refused_sets_are_unsatisfiable]
     """
     hard = [c for c in constraints if c.is_hard]
-    found = find_table(judge, hard, num_rows)
+    found = find_table(judge, hard, num_rows, with_rows=False)
     if found.answer is Answer.NO:
         raise unsatisfiable(judge, hard, num_rows)
     return inf if found.any_size else num_rows
@@ -52,7 +52,7 @@ def smallest_clash(judge: Judge, hard: Sequence[DenialConstraint], num_rows: int
     known = find_contradictions(judge, hard)
 
     def is_impossible(some: Sequence[DenialConstraint]) -> bool:
-        return find_table(judge, some, num_rows, contradictions=known).answer is Answer.NO
+        return find_table(judge, some, num_rows, contradictions=known, with_rows=False).answer is Answer.NO
 
     kept = list(hard)
     for constraint in list(kept):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kamino.arrays import IntArray
+from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.task import Task
@@ -59,7 +60,7 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
     """Draw; a value belongs to a random one of its first drawers, and whoever holds another's draws again.
 
     Who is still without after some rounds takes a value of a row with the same owner. Within each of `groups`, values
-    are owned anew.
+    are owned anew. What maps say is followed.
     """
     size = task.judge.codec[task.step.attribute].size
     null_code = task.judge.codec[task.step.attribute].null_code
@@ -74,7 +75,7 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
         if len(waiting) == 0:
             break
         drawn = task.choices.draw(task.rng, rows[waiting])
-        alive = drawn >= 0
+        alive = (drawn >= 0) & follows_maps(task, rows[waiting], np.maximum(drawn, 0))
         keys = taken.number(groups[waiting], np.maximum(drawn, 0))
         nothing = alive & (drawn == null_code) if null_code is not None else np.zeros(len(drawn), np.bool_)
         taken.add(keys[alive & ~nothing], owners[waiting][alive & ~nothing])
@@ -84,6 +85,22 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
     if len(waiting) and task.choices.null_bin is not None and null_code is not None:
         codes[waiting] = null_code
     return codes
+
+
+def follows_maps(task: Task, rows: IntArray, codes: IntArray) -> Mask:
+    """Tell which codes have no other right side in a map than their rows have.
+
+    Guarantees:
+        Values of a wide domain keep the owners that maps give.  [test_wide_left_sides_follow_the_world]
+    """
+    name = task.step.attribute
+    follows: Mask = np.ones(len(rows), dtype=np.bool_)
+    for (left, right), reference in task.references.items():
+        if name in left and right in task.columns and set(left) - {name} <= task.columns.keys():
+            own = {each: codes if each == name else task.columns[each][rows] for each in left}
+            found, here = reference.find(own), task.columns[right][rows]
+            follows &= (found < 0) | (found == here) | task.judge.is_null(right, here)
+    return follows
 
 
 def _copy_settled(codes: IntArray, waiting: IntArray, same: IntArray, rng: np.random.Generator) -> None:
