@@ -53,7 +53,10 @@ class Outer:
 
     def total(self, scale: Floats) -> Floats:
         """The sum of all rows' parts, in steps of the grid: whole numbers."""
-        left, right = np.trunc(self.left * (scale * _LEFT)[:, None]), np.trunc(self.right * _RIGHT)
+        # Of the two factors, the right one gets norm 1: neither is then cut to nothing where the other is large.
+        size = np.sqrt(np.einsum("ij,ij->i", self.right, self.right))
+        left = np.trunc(self.left * (scale * size * _LEFT)[:, None])
+        right = np.trunc(self.right * (_RIGHT / np.maximum(size, 1e-300))[:, None])
         return np.asarray((left.T @ right).ravel())
 
 
