@@ -68,7 +68,9 @@ def test_a_saved_model_does_not_tell_of_the_machine() -> None:
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kamino.model.neural.extra.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"pip install 'kamino-synth\[neural\]'"):
-        Synthesizer(Schema(attributes={"a": Boolean()}), backend="neural").fit(pa.table({"a": [True, False]}))
+        Synthesizer(Schema(attributes={"a": Boolean()}), backend="neural", training="printed").fit(
+            pa.table({"a": [True, False]})
+        )
 
 
 def test_import_is_free_of_the_extra() -> None:
