@@ -74,7 +74,7 @@ METHODS = (
         name="kamino, printed preset",
         peer=OURS,
         key="printed",
-        given="the command line with --preset printed: the paper's own algorithms, for neighbours that differ in one row",
+        given="the command line with --preset printed: the paper's own algorithms, neighbours that differ in one row",
     ),
 )
 
