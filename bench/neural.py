@@ -3,6 +3,8 @@
     python -m bench.neural --data FOLDER                                  # distances of the tables T/T.csv of FOLDER
     python -m bench.neural --data FOLDER --tables adult --part held-out   # log-likelihood of rows that were not seen
     python -m bench.neural --data FOLDER --tables adult --part parallel   # sub-models in sequence, and in 2 processes
+    python -m bench.neural --data FOLDER --tables adult --part variants   # training with and without each of its mends
+    python -m bench.neural --part prices                                  # what a budget holds, by size of samples
 
 Models only: rows are drawn from the model itself. Constraints decide the order of attributes and, as in a full run,
 tell the marginal backend what to measure together; no row is checked against them. Every fit has a process of its own,
@@ -18,6 +20,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +30,11 @@ from bench.tables import read, table_names
 from kamino.engine import MemoryMeasurer, NeuralRows
 from kamino.evaluate.measure.metrics import bin_tables, distances_of
 from kamino.model import SavedModel, fit_marginal
-from kamino.model.neural import fit_neural
+from kamino.model.neural import NeuralSettings, Ranges, UnitLimits, WideRanges, fit_neural, search_parameters
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.privacy import Budget, Gate, Neighbours, multiplier_for
 from kamino.privacy.private import PrivateCodes
-from kamino.sampling import build_plan
+from kamino.sampling import build_plan, paper_sequence
 from kamino.schema import Codec, CodedTable, draft_schema
 
 HELD_OUT = 3_000
@@ -40,14 +43,29 @@ LEAST_LOG = -20.0
 HEADERS = {
     "distances": ("table", "backend", "1-way mean", "1-way max", "2-way mean", "CPU s"),
     "held-out": ("table", "backend", "nats a row, all attributes", "nats a row, without the largest", "CPU s"),
+    "variants": ("table", "training", "1-way mean", "1-way max", "2-way mean", "CPU s"),
+    "prices": ("b", "T", "noise multiplier", "signal to noise"),
     "parallel": ("table", "processes", "1-way mean", "1-way max", "2-way mean", "CPU s", "elapsed s"),
 }
+
+VARIANTS = {
+    "fitted": NeuralSettings(),
+    "fitted, but clip norm 8": NeuralSettings(ranges=WideRanges(clip_norm=8.0)),
+    "fitted, but the paper's ranges": NeuralSettings(ranges=Ranges(clip_norm=1.0)),
+    "printed": NeuralSettings.printed(),
+    "printed, but every histogram": replace(NeuralSettings.printed(), limits=UnitLimits(counted=0)),
+    "printed, but wide ranges": replace(NeuralSettings.printed(), ranges=WideRanges(clip_norm=8.0)),
+}
+SIZES = ((32, 3_000), (128, 600), (256, 300), (512, 150), (1_024, 300), (2_048, 100))
 
 
 def fit(coded: CodedTable, codec: Codec, gate: Gate, arguments: argparse.Namespace) -> SavedModel:
     """Fit one backend along the order that the table's constraints ask for."""
     attributes, rules = model_attributes(codec), read(arguments.data, arguments.tables[0])[1]
     sequence = build_plan(codec, rules).sequence
+    if arguments.backend in VARIANTS:
+        settings, printed = VARIANTS[arguments.backend], paper_sequence(codec, rules)
+        return fit_neural(NeuralRows(PrivateCodes(coded), gate), attributes, sequence=printed, settings=settings)
     if arguments.backend == "neural":
         return fit_neural(NeuralRows(PrivateCodes(coded), gate), attributes, sequence=sequence, jobs=arguments.jobs)
     multiplier = multiplier_for(gate.gaussian_left()) if gate.budget.is_private else 0.0
@@ -131,6 +149,17 @@ def line(part: str, table: str, label: str, rows: list[dict[str, float]]) -> str
     return f"| {' | '.join([table, label, *cells])} |"
 
 
+def prices() -> None:
+    """Print the noise that (1, 1e-6) holds on adult for samples of several sizes, a row being replaced."""
+    budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
+    for size, steps in SIZES:
+        ranges = WideRanges(batch_size=(size, size), steps=steps)
+        found = search_parameters(
+            budget, num_rows=32_561, num_models=10, num_histograms=11, first_size=16, ranges=ranges
+        )
+        print(f"| {size:,} | {steps:,} | {found.gradient_noise:.2f} | {found.signal_to_noise:,.0f} |", flush=True)
+
+
 def main() -> None:
     """Read the arguments, run, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -149,9 +178,14 @@ def main() -> None:
         return
     header = HEADERS[arguments.part]
     print(f"| {' | '.join(header)} |\n| {' | '.join('---' for _ in header)} |")
+    if arguments.part == "prices":
+        prices()
+        return
     for table in arguments.tables or table_names(arguments.data):
         if arguments.part == "parallel":
             ways = [("1", "neural", 1), ("2", "neural", 2)]
+        elif arguments.part == "variants":
+            ways = [(name, name, 1) for name in VARIANTS]
         else:
             ways = [(backend, backend, 1) for backend in arguments.backends]
         for label, backend, jobs in ways:

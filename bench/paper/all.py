@@ -18,6 +18,7 @@ from bench.paper import (
     constraints_count,
     epsilons,
     marginals,
+    mends,
     optimisations,
     resampling,
     times,
@@ -46,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         experiment(given)
     for experiment in COMPONENTS:
         experiment(without(without(alone, "--tables"), "--full-tables"))
+    mends.main(alone)
     optimisations.main(without(given, "--tables"))
     return 0
 

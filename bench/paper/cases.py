@@ -9,6 +9,7 @@ from typing import Any
 
 DEFAULT = "default"
 PAPER = "paper"
+PRINTED = "printed"
 # The constraints that come with a table; with NO_CONSTRAINTS the synthesizer is told of none.
 OWN = "own"
 NO_CONSTRAINTS = "none"
@@ -19,7 +20,7 @@ class Case:
     """One way to make a synthetic table.
 
     constraints: OWN, NO_CONSTRAINTS, or the name of a set of approximate ones, all taken as soft.
-    sequence, jobs: of the fit, and sampling, sweeps: of the draw, where they differ from the preset's.
+    sequence, jobs, weights: of the fit, and sampling, sweeps: of the draw, where they differ from the preset's.
     copies: the true table is repeated so many times. cleaned: the table is repaired after it was drawn.
     """
 
@@ -29,6 +30,7 @@ class Case:
     constraints: str = OWN
     sequence: str | None = None
     jobs: int | None = None
+    weights: str | None = None
     copies: int = 1
     sampling: str | None = None
     sweeps: int | None = None
@@ -37,7 +39,7 @@ class Case:
     @property
     def fit_settings(self) -> dict[str, Any]:
         """Keywords of the synthesizer."""
-        given = {"sequence": self.sequence, "jobs": self.jobs}
+        given = {"sequence": self.sequence, "jobs": self.jobs, "weights": self.weights}
         return {"epsilon": self.epsilon, **{name: value for name, value in given.items() if value is not None}}
 
     @property
@@ -49,6 +51,7 @@ class Case:
             constraints=None if self.constraints == OWN else self.constraints,
             sequence=self.sequence,
             jobs=self.jobs,
+            weights=self.weights,
             copies=None if self.copies == 1 else self.copies,
         )
 

@@ -71,10 +71,10 @@ METHODS = (
     Method(name="dpmm MST", peer="dpmm", key="mst", given=DPMM_GIVEN),
     Method(name="dpmm AIM", peer="dpmm", key="aim", given=DPMM_GIVEN),
     Method(
-        name="kamino, paper preset",
+        name="kamino, printed preset",
         peer=OURS,
-        key="paper",
-        given="the command line with --preset paper: the paper's own algorithms, for neighbours that differ in one row",
+        key="printed",
+        given="the command line with --preset printed: the paper's own algorithms, neighbours that differ in one row",
     ),
 )
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Settings,
         Stage,
         Synthesizer,
+        Training,
         WeightMode,
         WrittenTable,
         verify,
@@ -66,6 +67,7 @@ __all__ = [
     "Settings",
     "Stage",
     "Synthesizer",
+    "Training",
     "UnknownAttributeError",
     "WeightMode",
     "WrittenTable",
@@ -73,7 +75,17 @@ __all__ = [
     "verify",
 ]
 
-_PIPELINE = ("Backend", "Preset", "SequenceMode", "Settings", "Stage", "Synthesizer", "WeightMode", "WrittenTable")
+_PIPELINE = (
+    "Backend",
+    "Preset",
+    "SequenceMode",
+    "Settings",
+    "Stage",
+    "Synthesizer",
+    "Training",
+    "WeightMode",
+    "WrittenTable",
+)
 _HOMES = {
     **{name: "errors" for name in __all__ if name.endswith(("Error", "Errors"))},
     **dict.fromkeys(_PIPELINE, "pipeline"),

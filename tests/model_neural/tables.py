@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from kamino.model.neural.neural_settings import NeuralSettings
+from kamino.model.neural.neural_settings import Networks, NeuralSettings, Optimizer
 from kamino.model.neural.search import Parameters
 from kamino.model.neural.units import UnitLimits
 from kamino.model.protocol import ModelAttribute
@@ -32,15 +34,27 @@ def make_table(num_rows: int, seed: int = 0) -> CodedTable:
     return CodedTable(columns={k: v.astype(np.int64) for k, v in columns.items()}, num_rows=num_rows)
 
 
-def quick_settings(*, steps: int, num_rows: int, batch_size: int = 32, noise: float = 1.0) -> NeuralSettings:
+def quick_settings(
+    *, steps: int, num_rows: int, batch_size: int = 32, noise: float = 1.0, networks: Networks = Networks.LEVELS
+) -> NeuralSettings:
+    limits = LIMITS if networks is Networks.PRINTED else replace(LIMITS, counted=0)
     parameters = Parameters(
         num_rows=num_rows,
         num_models=2,
-        num_histograms=2,
+        num_histograms=2 if networks is Networks.PRINTED else 4,
         batch_size=batch_size,
         steps=steps,
         gradient_noise=noise,
         histogram_noise=5.0,
         clip_norm=8.0,
     )
-    return NeuralSettings(dim=6, hidden=5, limits=LIMITS, parameters=parameters, num_rows=num_rows)
+    rate = Optimizer(learning_rate=0.01) if networks is Networks.PRINTED else Optimizer()
+    return NeuralSettings(
+        networks=networks,
+        dim=6,
+        hidden=5,
+        limits=limits,
+        parameters=parameters,
+        num_rows=num_rows,
+        optimizer=rate,
+    )

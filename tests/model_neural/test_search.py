@@ -7,17 +7,21 @@ from dataclasses import replace
 import pytest
 
 from kamino.errors import BudgetError
-from kamino.model.neural.search import Parameters, Ranges, _ends, _path, price, search_parameters
+from kamino.model.neural.search import Parameters, Ranges, WideRanges, _ends, _path, price, search_parameters
 from kamino.privacy import Budget, GaussianEvent, Neighbours, PoissonGaussianEvent
+from kamino.privacy import epsilon as epsilon_of
 
 
 @pytest.mark.parametrize(
     ("epsilon", "neighbours"), [(0.3, Neighbours.ADD_REMOVE), (1.0, Neighbours.REPLACE), (3.0, Neighbours.ADD_REMOVE)]
 )
-def test_search_ends_at_most_at_the_budget(epsilon: float, neighbours: Neighbours) -> None:
+@pytest.mark.parametrize("ranges", [WideRanges(), Ranges()])
+def test_search_ends_at_most_at_the_budget(epsilon: float, neighbours: Neighbours, ranges: Ranges | WideRanges) -> None:
     budget = Budget(epsilon=epsilon, delta=1e-6, neighbours=neighbours)
     other = ((GaussianEvent(noise_multiplier=100.0, replace_multiplier=100.0), 1),)
-    found = search_parameters(budget, num_rows=30_000, num_models=10, first_size=100, other=other)
+    found = search_parameters(
+        budget, num_rows=30_000, num_models=10, first_size=100, num_histograms=4, other=other, ranges=ranges
+    )
     assert found.epsilon == price(found, budget, other) <= epsilon
     assert found.epsilon > 0.9 * epsilon
 
@@ -25,7 +29,9 @@ def test_search_ends_at_most_at_the_budget(epsilon: float, neighbours: Neighbour
 @pytest.mark.parametrize("learn_weights", [False, True])
 def test_search_stops_at_the_first_that_fits(learn_weights: bool) -> None:
     budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
-    found = search_parameters(budget, num_rows=30_000, num_models=10, first_size=100, learn_weights=learn_weights)
+    found = search_parameters(
+        budget, num_rows=30_000, num_models=10, first_size=100, learn_weights=learn_weights, ranges=Ranges()
+    )
     path = list(_path(*_ends(budget, 30_000, 10, 100, 1, learn_weights, Ranges())))
     place = [(p.steps, p.gradient_noise, p.histogram_noise, p.batch_size, p.weight_rows) for p in path].index(
         (found.steps, found.gradient_noise, found.histogram_noise, found.batch_size, found.weight_rows)
@@ -58,9 +64,37 @@ def test_ranges_are_the_papers() -> None:
 
 
 def test_noise_grows_past_its_range_for_a_small_budget() -> None:
-    found = search_parameters(Budget(epsilon=0.05, delta=1e-6), num_rows=2_000, num_models=10, first_size=10)
+    budget = Budget(epsilon=0.05, delta=1e-6)
+    found = search_parameters(budget, num_rows=2_000, num_models=10, first_size=10, ranges=Ranges())
     assert found.gradient_noise > 1.5
     assert found.epsilon <= 0.05
+
+
+@pytest.mark.parametrize(("num_rows", "epsilon"), [(30_000, 1.0), (1_000, 1.0), (30_000, 0.2)])
+def test_wide_search_takes_the_smallest_sample_with_enough_noise(num_rows: int, epsilon: float) -> None:
+    budget = Budget(epsilon=epsilon, delta=1e-6, neighbours=Neighbours.REPLACE)
+    found = search_parameters(budget, num_rows=num_rows, num_models=5, first_size=9, num_histograms=6)
+    assert found.batch_size & (found.batch_size - 1) == 0
+    assert found.gradient_noise >= 3.0
+    if found.batch_size > 16:
+        half = replace(found, batch_size=found.batch_size // 2, gradient_noise=3.0)
+        assert price(half, budget) < epsilon
+    # Less noise does not fit, and a sample of twice the size says hardly more of a gradient.
+    assert price(replace(found, gradient_noise=found.gradient_noise / 1.02), budget) > epsilon
+    ranges = WideRanges(batch_size=(2 * found.batch_size, 2 * found.batch_size))
+    twice = search_parameters(budget, num_rows=num_rows, num_models=5, first_size=9, num_histograms=6, ranges=ranges)
+    assert twice.signal_to_noise < 1.04 * found.signal_to_noise
+
+
+def test_ranges_that_mean_nothing_are_refused() -> None:
+    with pytest.raises(BudgetError, match="a share between 0 and 1"):
+        WideRanges(histogram_share=1.0)
+
+
+def test_the_papers_own_configuration_costs_what_it_did() -> None:
+    steps = PoissonGaussianEvent(noise_multiplier=1.1, sampling_rate=23 / 32_561)
+    prices = [epsilon_of([(steps, 14 * 1_600)], delta=1e-6, neighbours=each) for each in Neighbours]
+    assert prices == pytest.approx([0.493, 0.849], abs=0.001)
 
 
 def test_a_hopeless_budget_is_refused() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 from kamino.errors import InputError, ModelError
-from kamino.pipeline import Backend, SequenceMode, Settings, Synthesizer, WeightMode
+from kamino.pipeline import Backend, SequenceMode, Settings, Synthesizer, Training, WeightMode
 from kamino.privacy import Neighbours
 from kamino.sampling import Sampling
 from kamino.schema import Boolean, Schema
@@ -20,12 +21,16 @@ def test_the_paper_preset_is_what_the_paper_does() -> None:
     assert found.backend is Backend.NEURAL
     assert found.sequence is SequenceMode.PAPER
     assert found.sampling is Sampling.ROW_BY_ROW
-    assert found.weights is WeightMode.PAPER
     assert found.neighbours is Neighbours.REPLACE
+    assert (found.weights, found.training) == (WeightMode.MATCHING, Training.FITTED)
+    printed = Settings.of("printed")
+    assert (printed.weights, printed.training) == (WeightMode.PAPER, Training.PRINTED)
+    assert printed.sampling is Sampling.PRINTED
+    assert replace(printed, weights=found.weights, training=found.training, sampling=found.sampling) == found
 
 
 def test_what_is_given_wins_over_the_preset() -> None:
-    found = Settings.of("paper", weights="matching", neighbours=Neighbours.ADD_REMOVE, sweeps=None, jobs=2)
+    found = Settings.of("printed", weights="matching", neighbours=Neighbours.ADD_REMOVE, sweeps=None, jobs=2)
     assert found.weights is WeightMode.MATCHING
     assert found.neighbours is Neighbours.ADD_REMOVE
     assert found.backend is Backend.NEURAL
@@ -36,7 +41,7 @@ def test_what_is_given_wins_over_the_preset() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"preset": "best"}, "found preset 'best'; expected one of default, paper"),
+        ({"preset": "best"}, "found preset 'best'; expected one of default, paper, printed"),
         ({"backend": "tree"}, "found backend 'tree'; expected one of marginal, neural"),
         ({"sweeps": -1}, "found sweeps -1; expected 0 or more"),
         ({"candidates": 0}, "found candidates 0; expected 1 or more"),
@@ -63,7 +68,9 @@ def test_a_saved_model_does_not_tell_of_the_machine() -> None:
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kamino.model.neural.extra.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"pip install 'kamino-synth\[neural\]'"):
-        Synthesizer(Schema(attributes={"a": Boolean()}), backend="neural").fit(pa.table({"a": [True, False]}))
+        Synthesizer(Schema(attributes={"a": Boolean()}), backend="neural", training="printed").fit(
+            pa.table({"a": [True, False]})
+        )
 
 
 def test_import_is_free_of_the_extra() -> None:

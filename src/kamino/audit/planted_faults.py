@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from kamino.privacy import gate as gate_module
 from kamino.privacy.accounting import accountant
 from kamino.privacy.accounting.events import DeltaEvent
 from kamino.privacy.ledger import Ledger
-from kamino.privacy.mechanisms import bounds, categories, counts, gradients, poisson, vectors
+from kamino.privacy.mechanisms import bounds, categories, counts, factored_gradients, gradients, poisson, vectors
 
 Plant = Callable[[], AbstractContextManager[None]]
 
@@ -283,22 +283,18 @@ def _constant_coins() -> AbstractContextManager[None]:
 
 
 def _twice_the_clip_norm() -> AbstractContextManager[None]:
-    clean = gradients.clipped_sum
+    clean, stretched = factored_gradients.factored_sum, factored_gradients._in_units
 
-    def summed(descent: Any, plan: Any, parameters: Any, rows: Any, present: Any) -> Any:
-        return 2 * clean(cast(Any, _Steep(descent)), plan, parameters, rows, present)
+    @contextmanager
+    def planted() -> Iterator[None]:
+        # Every gradient is longer than the clip norm, and counts twice.
+        with (
+            _patched(factored_gradients, "_in_units", lambda part, norm: stretched(part, norm / 1e6)),
+            _patched(factored_gradients, "factored_sum", lambda *given: 2 * clean(*given)),
+        ):
+            yield
 
-    return _patched(gradients, "clipped_sum", summed)
-
-
-class _Steep:
-    """A descent whose every gradient is longer than any clip norm."""
-
-    def __init__(self, descent: Any) -> None:
-        self._descent = descent
-
-    def loss(self, parameters: Any, row: Any) -> Any:
-        return 1e6 * self._descent.loss(parameters, row)
+    return planted()
 
 
 def _twice_the_rate() -> AbstractContextManager[None]:

@@ -29,6 +29,7 @@ from kamino.audit.playing import OpenGate, Scores, Worlds
 from kamino.privacy import Neighbours, PoissonGaussianEvent
 from kamino.privacy.ledger import Entry, Ledger
 from kamino.privacy.mechanisms import gradients
+from kamino.privacy.mechanisms.factored_gradients import BITS, Plain, block_total
 from kamino.privacy.mechanisms.gradients import DescentPlan
 from kamino.privacy.mechanisms.poisson import Draws, sample_rows
 
@@ -100,6 +101,26 @@ class _Recorded:
         return sums.at[place].set(gradient), place + 1
 
 
+class _RecordedInFactors:
+    """The same for gradients that come in factors."""
+
+    def __init__(self, plan: DescentPlan) -> None:
+        self._plan = plan
+
+    def start(self) -> tuple[NDArray[Any], ...]:
+        return np.zeros((self._plan.steps, self._plan.num_parameters)), np.zeros((), dtype=np.int64)
+
+    def gradients(self, state: Any, rows: tuple[NDArray[Any], ...]) -> tuple[Plain, ...]:
+        del state
+        return (Plain(start=0, values=np.asarray(rows[0], dtype=np.float64)),)
+
+    def advance(self, state: Any, gradient: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+        sums, place = state
+        sums = sums.copy()
+        sums[int(place)] = gradient
+        return sums, place + 1
+
+
 def descents_of(ledger: Ledger) -> list[Descent]:
     """Return the descents of a ledger."""
     return [_descent(entry, ledger) for entry in ledger.entries if entry.kind == "gradients"]
@@ -124,7 +145,11 @@ def loop_problems(descents: Sequence[Descent]) -> tuple[str, ...]:
         plan = replace(descent.plan, num_parameters=_CANARIES)
         signs = descent.signs(worlds)
         rows = (np.diag(signs) * _far(plan)).astype(np.float32)[signs != 0]
-        state = gradients.run_descent((rows,), _Recorded(plan), plan, coins, noisy=True)
+        state: Any
+        if plan.factored:
+            state = gradients.run_factored((rows,), _RecordedInFactors(plan), plan, coins, noisy=True)
+        else:
+            state = gradients.run_descent((rows,), _Recorded(plan), plan, coins, noisy=True)
         sums = np.asarray(state[0], dtype=np.float64) / plan.grid
         # A sum is shown in single precision, which has 24 bits.
         if not np.allclose(sums, descent.seen(coins, worlds), rtol=2.0**-23, atol=0.5):
@@ -166,8 +191,9 @@ def _descent(entry: Entry, ledger: Ledger) -> Descent:
         steps=steps,
         clip_norm=given["clip_norm"],
         # Any size of a batch that leads to the same grid.
-        batch_size=math.ldexp(1.0, 28 - bits) - 1,
+        batch_size=math.ldexp(1.0, max(1, 28 - bits)) - 1,
         num_parameters=1,
+        factored=bits == BITS,
     )
     return Descent(plan=plan, relation=ledger.budget.neighbours)
 
@@ -180,9 +206,13 @@ def _far(plan: DescentPlan) -> float:
 @lru_cache(maxsize=256)
 def _clipped(plan: DescentPlan) -> int:
     """The canary's gradient as training clips it, in steps of the grid."""
+    size = plan.num_parameters
+    if plan.factored:
+        rows = (np.concatenate([np.full((1, 1), _far(plan)), np.zeros((1, size - 1))], axis=1),)
+        found = block_total(_RecordedInFactors(plan), plan, (), rows, np.zeros(1, dtype=np.int64))
+        return int(found[0])
     import jax.numpy as jnp
 
-    size = plan.num_parameters
     row = (jnp.zeros((1, size), dtype=jnp.float32).at[0, 0].set(_far(plan)),)
     steps = gradients.clipped_sum(_Recorded(plan), plan, jnp.zeros(size, dtype=jnp.float32), row, jnp.array([True]))
     return int(np.asarray(steps)[0])

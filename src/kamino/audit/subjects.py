@@ -182,8 +182,8 @@ def neural(**settings: Any) -> Subject:
 
 
 def paper(**settings: Any) -> Subject:
-    """The paper's preset: neural, a row replaced, weights from a sample."""
-    return _neural("the paper's preset", _SOFT, Settings.of("paper", **settings))
+    """The paper's way as printed: its own networks, a row replaced, weights from a sample."""
+    return _neural("the paper's way as printed", _SOFT, Settings.of("printed", **settings))
 
 
 DEFAULT: tuple[Callable[..., Subject], ...] = (declared, found, with_unit, replaced, suggesting)

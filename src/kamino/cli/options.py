@@ -15,7 +15,7 @@ from kamino.constraints.types import ValueTypes
 from kamino.errors import InputError
 from kamino.io import Reading
 from kamino.io.text import read_text
-from kamino.pipeline import Backend, Engine, Preset, SequenceMode, WeightMode
+from kamino.pipeline import Backend, Engine, Preset, SequenceMode, Training, WeightMode
 from kamino.pipeline.inputs import constraints_from
 from kamino.pipeline.ledgering import LedgerUse
 from kamino.privacy import Neighbours
@@ -128,14 +128,12 @@ _METHOD = "Method"
 PresetOption = Annotated[
     Preset,
     typer.Option(
-        "--preset", help="default; or paper: neural model, its sequence, sampling, weights.", rich_help_panel=_METHOD
+        "--preset", help="default; paper: neural model, sequence, sampling; printed: unmended.", rich_help_panel=_METHOD
     ),
 ]
 BackendOption = Annotated[
     Backend | None,
-    typer.Option(
-        "--backend", help="The model: marginal, or neural (needs kamino-synth\\[neural]).", rich_help_panel=_METHOD
-    ),
+    typer.Option("--backend", help="The model: marginal, or neural.", rich_help_panel=_METHOD),
 ]
 SequenceOption = Annotated[
     SequenceMode | None, typer.Option("--sequence", help="How attributes are ordered.", rich_help_panel=_METHOD)
@@ -144,12 +142,20 @@ SamplingOption = Annotated[
     Sampling | None,
     typer.Option(
         "--sampling",
-        help="How rows are drawn; constraint-aware and row-by-row keep hard constraints.",
+        help="How rows are drawn; constraint-aware, row-by-row and printed keep hard constraints.",
         rich_help_panel=_METHOD,
     ),
 ]
 WeightsOption = Annotated[
     WeightMode | None, typer.Option("--weights", help="How soft constraints are weighed.", rich_help_panel=_METHOD)
+]
+TrainingOption = Annotated[
+    Training | None,
+    typer.Option(
+        "--training",
+        help="The neural model: fitted to the budget, or as the paper prints it (needs kamino-synth\\[neural]).",
+        rich_help_panel=_METHOD,
+    ),
 ]
 SweepsOption = Annotated[
     int | None,

@@ -8,7 +8,7 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.pipeline.output.writing import WrittenTable
-    from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, WeightMode
+    from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
     from kamino.pipeline.stages import Stage
     from kamino.pipeline.synthesizer import Synthesizer
     from kamino.pipeline.verifying.checks import Finding
@@ -23,6 +23,7 @@ __all__ = [
     "Settings",
     "Stage",
     "Synthesizer",
+    "Training",
     "Verification",
     "WeightMode",
     "WrittenTable",
@@ -39,6 +40,7 @@ _HOMES = {
     "Stage": "stages",
     "Synthesizer": "synthesizer",
     "Verification": "verifying.verification",
+    "Training": "settings",
     "WeightMode": "settings",
     "WrittenTable": "output.writing",
     "verify": "verifying.verification",

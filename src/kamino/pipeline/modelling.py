@@ -10,13 +10,14 @@ from kamino.engine import MemoryMeasurer, NeuralRows, StreamedMeasurer
 from kamino.engine.rates import model_share
 from kamino.model import SavedModel, fit_planned
 from kamino.pipeline.plan.hints import model_attributes
-from kamino.pipeline.settings import Settings, WeightMode
+from kamino.pipeline.settings import Settings, Training, WeightMode
 from kamino.pipeline.stages import Progress, Stage
 from kamino.privacy import Events, Gate, GaussianEvent
 from kamino.privacy.private import PrivateCodes
 from kamino.schema import Codec
 
 if TYPE_CHECKING:
+    from kamino.model.neural import NeuralSettings
     from kamino.pipeline.plan.run_plan import RunPlan
 
 
@@ -42,6 +43,13 @@ def left_over(rules: Constraints, settings: Settings, *, rates_noise: float) -> 
     return LeftOver(reserved=((GaussianEvent(noise_multiplier=rates_noise, replace_multiplier=rates_noise), 1),))
 
 
+def neural_settings(settings: Settings) -> NeuralSettings:
+    """How the neural backend works in a run: the same in its plan and in its fit."""
+    from kamino.model.neural import NeuralSettings
+
+    return NeuralSettings.printed() if settings.training is Training.PRINTED else NeuralSettings()
+
+
 def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, progress: Progress) -> SavedModel:
     """Fit the model as planned, and leave over what the weights of soft constraints will cost.
 
@@ -58,6 +66,7 @@ def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, p
         NeuralRows(codes, gate),
         model_attributes(codec),
         sequence=plan.sequence,
+        settings=neural_settings(settings),
         reserved=plan.left_over.reserved,
         learn_weights=plan.left_over.learn_weights,
         # A cluster is given to be used: one job at a time would leave it out.

@@ -34,6 +34,13 @@ class SequenceMode(enum.StrEnum):
     PAPER = "paper"
 
 
+class Training(enum.StrEnum):
+    """How the neural backend is trained: as the budget asks for, or with the paper's own networks and ranges."""
+
+    FITTED = "fitted"
+    PRINTED = "printed"
+
+
 class WeightMode(enum.StrEnum):
     """How the weights of soft constraints are found: by matching rates, or by the paper's Algorithm 5."""
 
@@ -57,6 +64,9 @@ class Preset(enum.StrEnum):
 
     DEFAULT = "default"
     PAPER = "paper"
+    """The paper's own way, with its errors mended."""
+    PRINTED = "printed"
+    """The same as the paper prints it, where that keeps its promises."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +76,8 @@ class Settings:
     discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have it
     follow from the number of columns and the noisy number of rows. anyway: whether to go on where most columns turn out
     useless with the domains that were found. value_lists: public lists of values by the columns that have them.
-    sampling, sequence, weights: how rows are drawn, attributes ordered and soft constraints weighed.
+    sampling, sequence, weights: how rows are drawn, attributes ordered and soft constraints weighed. training: how the
+    neural backend is trained.
     sweeps: how often each row is drawn again where a soft constraint has a weight. candidates: how many values of a
     numeric attribute are tried for a row, by row-by-row sampling. jobs: sub-models of the neural backend trained at a
     time; cluster: the address of a cluster that trains them, which then sees private rows.
@@ -94,6 +105,7 @@ class Settings:
     sampling: Sampling = Sampling.CONSTRAINT_AWARE
     sequence: SequenceMode = SequenceMode.PLANNED
     weights: WeightMode = WeightMode.MATCHING
+    training: Training = Training.FITTED
     sweeps: int = 4
     candidates: int = 10
     jobs: int = 1
@@ -187,6 +199,7 @@ _CHOICES: Mapping[str, type[enum.Enum]] = MappingProxyType(
         "sampling": Sampling,
         "sequence": SequenceMode,
         "weights": WeightMode,
+        "training": Training,
         "engine": Engine,
     }
 )
@@ -198,7 +211,15 @@ PRESETS: Mapping[Preset, Mapping[str, Any]] = MappingProxyType(
             "backend": Backend.NEURAL,
             "sequence": SequenceMode.PAPER,
             "sampling": Sampling.ROW_BY_ROW,
+            "sweeps": 0,
+            "neighbours": Neighbours.REPLACE,
+        },
+        Preset.PRINTED: {
+            "backend": Backend.NEURAL,
+            "sequence": SequenceMode.PAPER,
+            "sampling": Sampling.PRINTED,
             "weights": WeightMode.PAPER,
+            "training": Training.PRINTED,
             "sweeps": 0,
             "neighbours": Neighbours.REPLACE,
         },

@@ -15,7 +15,7 @@ from kamino.errors import InputError, ModelError
 from kamino.pipeline.inputs import constraints_from, folder_of, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.parameters import Parameterised
-from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, WeightMode
+from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, quietly, shown
 from kamino.privacy import Neighbours
@@ -54,7 +54,8 @@ class Synthesizer(Parameterised):
     Args:
         schema: a `Schema`, its YAML text, or the `Path` of a schema file; None to draft one from names and types.
         constraints: `Constraints`, their text (one a line), or the `Path` of a constraint file.
-        preset: choices that belong together; "paper" does everything as the paper does (needs `kamino-synth[neural]`).
+        preset: choices that belong together; "paper" goes the paper's way with its errors mended, "printed" does what
+            the paper prints (needs `kamino-synth[neural]`).
             What is given below wins over the preset; None leaves a choice to it.
         epsilon: the privacy loss that is allowed; smaller is more private, infinity is not private.
         delta: the chance that is allowed for more than epsilon.
@@ -71,6 +72,7 @@ class Synthesizer(Parameterised):
         sampling: how rows are drawn: "constraint-aware", "row-by-row" and others of `kamino.Sampling`.
         sequence: how attributes are ordered: "planned", "random" or "paper".
         weights: how soft constraints are weighed: "matching" or "paper".
+        training: how the neural backend is trained: "fitted" to the budget, or "printed", as the paper has it.
         sweeps: how often rows are drawn again for soft constraints (4).
         candidates: how many values of a number are tried for a row, by row-by-row sampling (10).
         jobs: parts of a neural model trained at a time (1).
@@ -117,6 +119,7 @@ class Synthesizer(Parameterised):
         sampling: Sampling | str | None = None,
         sequence: SequenceMode | str | None = None,
         weights: WeightMode | str | None = None,
+        training: Training | str | None = None,
         sweeps: int | None = None,
         candidates: int | None = None,
         jobs: int | None = None,

@@ -18,7 +18,7 @@ from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.privacy import Gate, multiplier_for
 from kamino.privacy.private import PrivateCodes
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
-from kamino.sampling import SamplingPlan
+from kamino.sampling import Sampling, SamplingPlan
 from kamino.sampling.draw_options import DrawIds
 from kamino.sampling.soft.algorithm5 import learn_weights
 from kamino.sampling.soft.weights import FoundWeights, find_weights
@@ -118,6 +118,9 @@ def weigh(
     rng = np.random.default_rng(settings.chance)
     if settings.weights is WeightMode.MATCHING:
         rates = release_rates(codes, codec, rules, gate, model=model, noise_multiplier=noise_multiplier)
+        if settings.sampling in (Sampling.ROW_BY_ROW, Sampling.PRINTED):
+            sweeps, sampling = settings.sweeps, settings.sampling
+            return find_weights(plan, model, codec, rates, rng, sweeps=sweeps, draw_ids=draw_ids, sampling=sampling)
         return find_weights(plan, model, codec, rates, rng, draw_ids=draw_ids)
     if isinstance(model, NeuralModel) and model.parameters is not None:
         found = model.parameters

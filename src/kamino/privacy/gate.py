@@ -25,7 +25,7 @@ from kamino.errors import PrivacyError
 from kamino.privacy.accounting.budget import Budget
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
-from kamino.privacy.mechanisms import bounds, categories, counts, gradients, samples, vectors
+from kamino.privacy.mechanisms import bounds, categories, counts, factored_gradients, gradients, samples, vectors
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise, SeededNoise
 from kamino.privacy.private import RemoteParts, TableParts
 from kamino.privacy.sensitivity import Sensitivity
@@ -214,11 +214,15 @@ class Gate:
         return bounds.release_bounds(self, columns, cells, noise_multiplier=noise_multiplier, about_rows=about_rows)
 
     def release_descent(
-        self, rows: tuple[NDArray[Any], ...], descent: gradients.Descent, plan: gradients.DescentPlan
+        self,
+        rows: tuple[NDArray[Any], ...],
+        descent: gradients.Descent | factored_gradients.FactoredDescent,
+        plan: gradients.DescentPlan,
     ) -> Any:
         """Train by DP-SGD on private `rows` (arrays with one item a row) and return the optimizer's last state.
 
-        It costs `plan.steps` sampled Gaussian events, charged before the first step. Needs jax.
+        It costs `plan.steps` sampled Gaussian events, charged before the first step. Needs jax, unless the plan
+        says that gradients come in factors.
         """
         return gradients.release_descent(self, rows, descent, plan)
 

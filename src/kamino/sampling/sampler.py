@@ -15,7 +15,7 @@ from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.draw_options import DrawOptions
 from kamino.sampling.modes import Sampling
 from kamino.sampling.partners import DEAD
-from kamino.sampling.plan.sampling_plan import SamplingPlan, StepKind
+from kamino.sampling.plan.sampling_plan import OF_GROUPS, SamplingPlan, StepKind
 from kamino.sampling.repair.donors import find_donors
 from kamino.sampling.repair.repairing import repair
 from kamino.sampling.soft.prices import price_of
@@ -151,16 +151,22 @@ def _drawer(task: Task, options: DrawOptions) -> DrawColumn:
         case Sampling.ACCEPT_REJECT:
             return draw_rejecting if step.enforced else draw_free
         case Sampling.CONSTRAINT_AWARE if step.soft:
-            return draw_blocks if any(price > 0 for price in task.penalties.values()) else draw_free
+            return draw_blocks if _has_prices(task) else draw_free
         case Sampling.CONSTRAINT_AWARE:
             return DRAWERS[step.kind]
-        case Sampling.ROW_BY_ROW if _is_mapped(task):
+        case Sampling.ROW_BY_ROW | Sampling.PRINTED if _is_mapped(task):
             return DRAWERS[step.kind]
-        case Sampling.ROW_BY_ROW:
-            active = step.constraints or any(price > 0 for price in task.penalties.values())
-            return draw_row_by_row if active else draw_free
+        case Sampling.ROW_BY_ROW if step.kind in OF_GROUPS and not _has_prices(task):
+            return DRAWERS[step.kind]
+        case Sampling.ROW_BY_ROW | Sampling.PRINTED:
+            return draw_row_by_row if step.constraints or _has_prices(task) else draw_free
         case _:
             assert_never(sampling)
+
+
+def _has_prices(task: Task) -> bool:
+    """Whether a soft constraint is weighed in this column."""
+    return any(price > 0 for price in task.penalties.values())
 
 
 def _is_mapped(task: Task) -> bool:

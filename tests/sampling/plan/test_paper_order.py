@@ -59,7 +59,7 @@ def test_made_up_keys_are_left_out() -> None:
     assert paper_sequence(codec, Constraints.parse("id -> b")) == ("a", "b")
 
 
-@pytest.mark.parametrize("sampling", [Sampling.CONSTRAINT_AWARE, Sampling.ROW_BY_ROW])
+@pytest.mark.parametrize("sampling", [Sampling.CONSTRAINT_AWARE, Sampling.ROW_BY_ROW, Sampling.PRINTED])
 @pytest.mark.parametrize(
     ("codec", "constraints"),
     [(ADULT, ADULT_CONSTRAINTS), (TAX, TAX_CONSTRAINTS), (TPCH, TPCH_CONSTRAINTS)],

@@ -28,6 +28,7 @@ from kamino.cli.options import (
     SeparatorOption,
     SequenceOption,
     SweepsOption,
+    TrainingOption,
     UnitOption,
     WeightsOption,
     reading_of,
@@ -61,6 +62,7 @@ def audit(
     sequence: SequenceOption = None,
     sampling: SamplingOption = None,
     weights: WeightsOption = None,
+    training: TrainingOption = None,
     sweeps: SweepsOption = None,
     neighbours: NeighboursOption = None,
     query: QueryOption = None,
@@ -102,6 +104,7 @@ def audit(
         sequence=sequence,
         sampling=sampling,
         weights=weights,
+        training=training,
         sweeps=sweeps,
         neighbours=neighbours,
     )

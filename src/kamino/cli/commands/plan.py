@@ -23,6 +23,7 @@ from kamino.cli.options import (
     SchemaOption,
     SeedOption,
     SequenceOption,
+    TrainingOption,
     UnitOption,
     WeightsOption,
     told_constraints,
@@ -36,6 +37,7 @@ from kamino.pipeline.plan.planned_discovery import LEAST
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.privacy.schedule import PlannedRelease, Rule
 from kamino.sampling import Sampling, SamplingPlan, StepKind
+from kamino.sampling.plan.sampling_plan import OF_GROUPS
 
 PlanRowsOption = Annotated[
     int | None,
@@ -57,6 +59,7 @@ def plan(
     sequence: SequenceOption = None,
     sampling: SamplingOption = None,
     weights: WeightsOption = None,
+    training: TrainingOption = None,
     neighbours: NeighboursOption = None,
     seed: SeedOption = None,
     accuracy: Annotated[
@@ -87,6 +90,7 @@ def plan(
         sequence=sequence,
         sampling=sampling,
         weights=weights,
+        training=training,
         neighbours=neighbours,
         seed=seed,
     )
@@ -201,9 +205,10 @@ def _print_steps(console: Console, plan: RunPlan) -> None:
 
 def _steps(plan: RunPlan, sampling: SamplingPlan) -> Table:
     grid = _grid("attribute", "step", "constraints", "why")
-    one_by_one = plan.settings.sampling is Sampling.ROW_BY_ROW
+    jointly = (*(StepKind.FREE, StepKind.MASK), *(OF_GROUPS if plan.settings.sampling is Sampling.ROW_BY_ROW else ()))
+    one_by_one = plan.settings.sampling in (Sampling.ROW_BY_ROW, Sampling.PRINTED)
     for step, row in zip(sampling.steps, sampling.rows(), strict=True):
-        if one_by_one and step.kind not in (StepKind.FREE, StepKind.MASK):
+        if one_by_one and step.kind not in jointly:
             row = (row[0], "row by row", row[2], "each row is weighed against the rows before it")
         grid.add_row(*(Text(cell) for cell in row))
     return grid

@@ -1,6 +1,7 @@
 """The tuple model as a chain of small networks trained by DP-SGD: embeddings, attention, one sub-model per attribute.
 
-Fitting needs jax and optax (`pip install 'kamino-synth[neural]'`); a fitted model is sampled with numpy alone.
+Networks over levels need numpy alone. The paper's own need jax and optax to be fitted (`pip install
+'kamino-synth[neural]'`), and numpy alone to be sampled.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from kamino.model.neural.fit_neural import Progress, fit_neural
 from kamino.model.neural.model import NeuralModel
 from kamino.model.neural.neural_schedule import NeuralPlan, describe_plan
-from kamino.model.neural.neural_settings import NeuralSettings, Optimizer
-from kamino.model.neural.search import Parameters, Ranges, search_parameters
+from kamino.model.neural.neural_settings import Networks, NeuralSettings, Optimizer
+from kamino.model.neural.search import Parameters, Ranges, WideRanges, search_parameters
 from kamino.model.neural.units import UnitLimits
 
 __all__ = [
+    "Networks",
     "NeuralModel",
     "NeuralPlan",
     "NeuralSettings",
@@ -21,6 +23,7 @@ __all__ = [
     "Progress",
     "Ranges",
     "UnitLimits",
+    "WideRanges",
     "describe_plan",
     "fit_neural",
     "search_parameters",

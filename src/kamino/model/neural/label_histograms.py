@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kamino.model.neural.units import Unit
+from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import Cells, CodeMap, FloatArray
 from kamino.schema.coding.joint_codes import even_starts
 
@@ -27,6 +27,11 @@ def numeric_cells(unit: Unit, num_cells: int) -> Cells:
 def single_cells(size: int) -> Cells:
     """Return a cell for each code."""
     return Cells(map=CodeMap.identity(size), width=np.ones(size, dtype=np.int64), share=np.ones(size))
+
+
+def cells_of(unit: Unit, num_cells: int) -> Cells:
+    """Return the cells in which a unit is released: runs of codes of a numeric one, (joint) codes otherwise."""
+    return numeric_cells(unit, num_cells) if unit.kind is Kind.NUMERIC else single_cells(unit.size)
 
 
 def to_distribution(noisy: FloatArray) -> FloatArray:

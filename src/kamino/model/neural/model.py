@@ -9,37 +9,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kamino.errors import ModelError
 from kamino.model.marginal.even_draws import draw_bins, draw_codes
 from kamino.model.neural.label_histograms import numeric_cells, single_cells
 from kamino.model.neural.networks.layers import log_softmax, normal_cells, outputs
 from kamino.model.neural.networks.layout import context_arrays
+from kamino.model.neural.networks.levels import level_logits
 from kamino.model.neural.search import Parameters
+from kamino.model.neural.sub_model import SubModel, lines_of, read_sub_model
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import MOST_ROWS, Cells, Conditional, FloatArray, IntArray, ModelAttribute
-from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
+from kamino.model.saved import Arrays, Fields, refuse_repeated, shown
 from kamino.schema.coding.joint_codes import flatten_codes
 
 FORMAT = "kamino-neural-1"
 _ROWS_AT_ONCE = 1 << 16
 _MARGINAL_ROWS = 200_000
 _MOST_CELLS = 1 << 22
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SubModel:
-    """P(unit | context): a distribution of its own (`probability`, no context) or a network (`params`)."""
-
-    unit: Unit
-    context: tuple[int, ...] = ()
-    probability: FloatArray | None = None
-    params: Mapping[str, NDArray[np.float32]] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.probability is None) == (self.params is None) or bool(self.context) == (self.params is None):
-            raise ModelError("a sub-model is a histogram without context, or a network with context.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,10 +112,12 @@ class NeuralModel:
     def of_unit(self, sub_model: SubModel, columns: Mapping[str, IntArray], num_rows: int) -> FloatArray:
         """Return log P of each cell of a unit, one row for each context."""
         unit = sub_model.unit
-        if sub_model.probability is not None:
+        if sub_model.params is None:
             with np.errstate(divide="ignore"):
-                return np.tile(np.log(sub_model.probability), (num_rows, 1))
-        params = {name: array.astype(np.float64) for name, array in (sub_model.params or {}).items()}
+                return np.tile(np.log(np.asarray(sub_model.probability)), (num_rows, 1))
+        if sub_model.labels is not None:
+            return self.of_levels(sub_model, columns)[:, sub_model.labels] + sub_model.within_levels
+        params = {name: array.astype(np.float64) for name, array in sub_model.params.items()}
         out = outputs(np, params, *context_arrays(self._context(sub_model), columns, num_rows))
         if unit.kind is Kind.CATEGORICAL:
             result: FloatArray = log_softmax(np, out)
@@ -141,6 +130,13 @@ class NeuralModel:
             values = np.concatenate([values + present[:, None], null[:, None]], axis=1)
         shifted: FloatArray = log_softmax(np, values + params["shift"]) if "shift" in params else values
         return shifted
+
+    def of_levels(self, sub_model: SubModel, columns: Mapping[str, IntArray]) -> FloatArray:
+        """Return log P of each level of a unit whose network is over levels, one row for each context."""
+        codes = lines_of([self.sub_models[i] for i in sub_model.context], columns, self.num_cells)
+        params = {name: array.astype(np.float64) for name, array in (sub_model.params or {}).items()}
+        result: FloatArray = log_softmax(np, level_logits(params, codes))
+        return result
 
     def marginal(self, attributes: Sequence[str]) -> FloatArray:
         """Estimate the joint probabilities of the codes of `attributes`, one axis each, from rows that are drawn."""
@@ -182,8 +178,9 @@ class NeuralModel:
         arrays: dict[str, np.ndarray] = {}
         described = []
         for i, each in enumerate(self.sub_models):
-            own = {"probability": each.probability} if each.params is None else each.params
-            arrays |= {f"{i}.{name}": np.asarray(array) for name, array in own.items()}
+            given = {"probability": each.probability, "labels": each.labels, **(each.params or {})}
+            own = {name: np.asarray(array) for name, array in given.items() if array is not None}
+            arrays |= {f"{i}.{name}": array for name, array in own.items()}
             attributes = [
                 {"name": a.name, "size": a.size, "ordered": a.ordered, "null_code": a.null_code}
                 for a in each.unit.attributes
@@ -222,7 +219,7 @@ class NeuralModel:
         num_cells = fields.whole("num_cells", least=1, most=1 << 20)
         found: list[SubModel] = []
         for i, each in enumerate(fields.objects("sub_models")):
-            found.append(_sub_model(i, each, found, own, num_cells))
+            found.append(read_sub_model(i, each, found, own, num_cells))
         own.refuse_others()
         refuse_repeated([name for each in found for name in each.unit.names])
         return NeuralModel(
@@ -231,60 +228,6 @@ class NeuralModel:
             num_cells=num_cells,
             parameters=_parameters(fields),
         )
-
-
-def _sub_model(i: int, fields: Fields, earlier: Sequence[SubModel], arrays: Arrays, num_cells: int) -> SubModel:
-    """Read one sub-model; its context must be among the earlier ones."""
-    fields.only("kind", "attributes", "context", "arrays")
-    kind = fields.text("kind")
-    if kind not in {each.value for each in Kind}:
-        raise ModelError(f"{fields.where}: kind {shown(kind)} is unknown")
-    attributes = tuple(
-        attribute_of(each.only("name", "size", "ordered", "null_code")) for each in fields.objects("attributes")
-    )
-    unit = Unit(attributes=attributes, kind=Kind(kind))
-    places = Fields(dict(enumerate(fields.items("context"))), where=f"{fields.where}: context")
-    context = tuple(places.whole(place, most=i - 1) for place in range(len(fields.items("context"))))
-    if len(set(context)) != len(context) or any(earlier[place].unit.kind is Kind.WIDE for place in context):
-        raise ModelError(f"{fields.where}: the context names a unit twice, or one that is no context")
-    shapes = _shapes(unit, [earlier[place].unit for place in context], num_cells, arrays, i)
-    if "shift" not in fields.texts("arrays"):
-        shapes.pop("shift", None)
-    if sorted(fields.texts("arrays")) != sorted(shapes):
-        raise ModelError(f"{fields.where}: its arrays are not those of its kind")
-    if not context:
-        return SubModel(unit=unit, probability=arrays.distributions(f"{i}.probability", shapes["probability"]))
-    params = {name: arrays.finite(f"{i}.{name}", shapes[name], np.float32) for name in fields.texts("arrays")}
-    return SubModel(unit=unit, context=context, params=params)
-
-
-def _shapes(unit: Unit, context: Sequence[Unit], num_cells: int, arrays: Arrays, i: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of all arrays that a sub-model may have, as its unit and its context ask for."""
-    cells = len(numeric_cells(unit, num_cells).map.starts) if unit.kind is Kind.NUMERIC else unit.size
-    if not context:
-        return {"probability": (cells,)}
-    if unit.kind is Kind.WIDE:
-        raise ModelError(f"sub-model {i}: a wide unit has no context")
-    query, lift = arrays.shape(f"{i}.query"), arrays.shape(f"{i}.lift")
-    dim, hidden = query[0] if query else 0, lift[-1] if lift else 0
-    if dim < 1:
-        raise ModelError(f"sub-model {i}: its arrays are empty")
-    codes = [each for each in context if each.kind is Kind.CATEGORICAL]
-    values = len(context) - len(codes)
-    rows = unit.size if unit.kind is Kind.CATEGORICAL else 3
-    return {
-        "table": (sum(each.size for each in codes), dim),
-        "lift": (values, hidden),
-        "lift_bias": (values, hidden),
-        "lower": (values, hidden, dim),
-        "lower_bias": (values, dim),
-        "null": (values, dim),
-        "query": (dim,),
-        "prior_codes": (len(codes),),
-        "prior_values": (values,),
-        "out": (rows, dim),
-        "bias": (rows,),
-    } | ({"shift": (cells,)} if unit.kind is Kind.NUMERIC else {})
 
 
 def _parameters(fields: Fields) -> Parameters | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from kamino.errors import ModelError
 from kamino.model.marginal.order import order_attributes
+from kamino.model.neural.label_histograms import cells_of
 from kamino.model.neural.neural_settings import NeuralSettings
 from kamino.model.neural.search import Parameters, search_parameters
 from kamino.model.neural.units import Kind, Unit, UnitLimits, plan_units
@@ -197,9 +198,7 @@ def _planned_rows(settings: NeuralSettings, *, private: bool) -> PlannedRelease:
 
 
 def _num_cells(unit: Unit, num_cells: int) -> int:
-    from kamino.model.neural.label_histograms import numeric_cells
-
-    return numeric_cells(unit, num_cells).map.bins if unit.kind is Kind.NUMERIC else unit.size
+    return cells_of(unit, num_cells).map.bins
 
 
 def plan_fit(

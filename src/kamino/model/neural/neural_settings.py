@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 
-from kamino.model.neural.search import Parameters, Ranges
+from kamino.model.neural.search import Parameters, Ranges, WideRanges
 from kamino.model.neural.units import UnitLimits
+
+
+class Networks(enum.Enum):
+    """What a sub-model predicts."""
+
+    LEVELS = "levels"
+    """Levels of a released histogram, tilted by the context: see `networks.levels`. Every unit has a histogram."""
+    PRINTED = "printed"
+    """A softmax over codes, a normal distribution of a number, as the paper has them: see `networks.layers`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +25,7 @@ class Optimizer:
     The result is the mean of the parameters over the last part of the steps, `averaged`: it holds less of the noise.
     """
 
-    learning_rate: float = 0.01
+    learning_rate: float = 0.03
     warm_up: float = 0.05
     averaged: float = 0.3
 
@@ -24,19 +34,32 @@ class Optimizer:
 class NeuralSettings:
     """How the backend works.
 
+    networks: what sub-models predict. levels: into about how many levels a network divides an ordered unit.
     dim, hidden: the length of embeddings, and of the hidden layer that embeds a number. num_cells: the cells in which a
     numeric attribute is released (the paper's q) and sampled. num_rows: the number of rows if it is public; otherwise
     it is released with noise of `count_noise` rows. parameters: what Algorithm 2 is run with; searched by default.
     seed: of the first random parameters, which are public.
     """
 
+    networks: Networks = Networks.LEVELS
+    levels: int = 16
     dim: int = 16
     hidden: int = 16
     num_cells: int = 64
     limits: UnitLimits = field(default_factory=UnitLimits)
     optimizer: Optimizer = field(default_factory=Optimizer)
-    ranges: Ranges = field(default_factory=Ranges)
+    ranges: Ranges | WideRanges = field(default_factory=WideRanges)
     parameters: Parameters | None = None
     num_rows: int | None = None
     count_noise: float = 200.0
     seed: int = 0
+
+    @staticmethod
+    def printed() -> NeuralSettings:
+        """The paper's networks, its ranges, and histograms where a network has more than 64 values."""
+        return NeuralSettings(
+            networks=Networks.PRINTED,
+            limits=UnitLimits(counted=64),
+            optimizer=Optimizer(learning_rate=0.01),
+            ranges=Ranges(),
+        )

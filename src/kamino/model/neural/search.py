@@ -1,9 +1,14 @@
 """The parameters of a run, found from the budget and the schema: the paper's Algorithm 6 with a true accountant.
 
-The search begins with the parameters that are best for accuracy and whatever they cost. In the paper's order of
-priority it makes each a little cheaper in turn (fewer steps, more noise in a step, more noise on histograms, smaller
-samples), and stops at the first configuration that the budget holds. Where all ranges end above the budget, which the
-paper's loop would never leave, the noise in a step goes on growing past its range.
+With wide ranges, which are the default, a share of the budget goes to histograms, and the rest to steps. What they say
+of a gradient is the signal to noise of all of them, sqrt(T) b / sigma. At one price it hardly depends on T, and it
+grows with b to a limit; a sample in which noise has the multiplier sigma is about 1 / (4 sigma^2) below it. So T is
+fixed, and b is the smallest power of 2 whose noise multiplier reaches 3: larger samples cost time and add nothing.
+
+With the paper's ranges, the search begins with the parameters that are best for accuracy and whatever they cost. In the
+paper's order of priority it makes each a little cheaper in turn (fewer steps, more noise in a step, more noise on
+histograms, smaller samples), and stops at the first configuration that the budget holds. Where all ranges end above the
+budget, which the paper's loop would never leave, the noise in a step goes on growing past its range.
 
 >>> from kamino.privacy import Neighbours
 >>> budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
@@ -20,17 +25,46 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kamino.errors import BudgetError
-from kamino.privacy import Budget, Events, GaussianEvent, Neighbours, PoissonGaussianEvent, epsilon
+from kamino.privacy import Budget, Events, GaussianEvent, Neighbours, PoissonGaussianEvent, epsilon, gaussian_mu
 from kamino.privacy.sensitivity import Sensitivity
 
 # How many changes lead from one end of a range to the other.
 _NOTCHES = 100
 _PAST = 200
+# The noise multiplier that fits a budget is found to this part of itself.
+_CLOSE = 1.005
+_MOST_NOISE = 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class WideRanges:
+    """What the search may choose from by the signal to noise of all steps.
+
+    steps: of each sub-model. enough_noise: the least noise multiplier of a step, by which the size of samples is
+    chosen. histogram_share: the part of the budget, in mu squared, that histograms take. weight_rows, weight_noise: of
+    Algorithm 5, where weights are learned by it. clip_norm: the paper's.
+    """
+
+    batch_size: tuple[int, int] = (16, 4_096)
+    steps: int = 300
+    enough_noise: float = 3.0
+    histogram_share: float = 0.3
+    weight_rows: int = 64
+    weight_noise: float = 8.0
+    clip_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch_size[0] <= self.batch_size[1] or self.steps < 1 or not 0 < self.histogram_share < 1:
+            raise BudgetError(
+                f"found samples of {self.batch_size[0]} to {self.batch_size[1]} rows, {self.steps} steps and a share "
+                f"of {self.histogram_share:g} for histograms; expected rising sizes, a step or more, and a share "
+                "between 0 and 1."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """What the search may choose from; the defaults are the paper's.
+    """What the paper's own search may choose from; the defaults are the paper's.
 
     passes: how often a sub-model sees the table, for samples of the smallest size. histogram: the noise multiplier of
     histograms; by default the paper's formulas. weights: the noise multiplier of the violation matrix of constraints
@@ -70,6 +104,11 @@ class Parameters:
     epsilon: float = math.inf
 
     @property
+    def signal_to_noise(self) -> float:
+        """What all steps of a sub-model say of a gradient of the clip norm, against their noise in one coordinate."""
+        return math.sqrt(self.steps) * self.batch_size / self.gradient_noise if self.gradient_noise else math.inf
+
+    @property
     def sampling_rate(self) -> float:
         """The probability with which a row is in a sample."""
         return min(1.0, self.batch_size / max(self.num_rows, 1))
@@ -101,6 +140,7 @@ class Parameters:
             f"steps of each                 {self.steps}",
             f"expected rows in a sample     {self.batch_size} (rate {self.sampling_rate:.3g})",
             f"noise multiplier of a step    {self.gradient_noise:.4g}, gradients clipped to {self.clip_norm:g}",
+            f"signal to noise of all steps  {self.signal_to_noise:.4g}",
         ]
         if self.weight_rows:
             lines.append(f"rows sampled for weights      {self.weight_rows}, noise multiplier {self.weight_noise:.4g}")
@@ -125,16 +165,21 @@ def search_parameters(
     first_size: int,
     num_histograms: int = 1,
     learn_weights: bool = False,
-    ranges: Ranges | None = None,
+    ranges: Ranges | WideRanges | None = None,
     other: Events = (),
 ) -> Parameters:
-    """Return the first configuration along the path of the search that fits the budget together with `other` events.
+    """Return the configuration that the search over `ranges` finds within the budget, together with `other` events.
+
+    With the paper's ranges it is the first along the path that fits.
 
     Guarantees:
         It costs at most the budget, by the accountant.  [test_search_ends_at_most_at_the_budget]
-        The configuration before it costs more.  [test_search_stops_at_the_first_that_fits]
+        Along the paper's path, the configuration before it costs more.  [test_search_stops_at_the_first_that_fits]
+        Samples are no larger than their noise asks for.  [test_wide_search_takes_the_smallest_sample_with_enough_noise]
     """
-    start, ends = _ends(budget, num_rows, num_models, first_size, num_histograms, learn_weights, ranges or Ranges())
+    if ranges is None or isinstance(ranges, WideRanges):
+        return _wide_search(budget, num_rows, num_models, num_histograms, learn_weights, ranges or WideRanges(), other)
+    start, ends = _ends(budget, num_rows, num_models, first_size, num_histograms, learn_weights, ranges)
     if not budget.is_private:
         return replace(start, gradient_noise=0.0, histogram_noise=0.0, weight_noise=0.0, epsilon=math.inf)
     path = list(_path(start, ends))
@@ -152,6 +197,94 @@ def search_parameters(
         else:
             low = middle
     return replace(path[high], epsilon=price(path[high], budget, other))
+
+
+def _wide_search(
+    budget: Budget,
+    num_rows: int,
+    num_models: int,
+    num_histograms: int,
+    learn_weights: bool,
+    ranges: WideRanges,
+    other: Events,
+) -> Parameters:
+    """Return the smallest sample whose noise is enough, with the least noise that the budget holds."""
+    smallest, largest = ranges.batch_size
+    start = Parameters(
+        num_rows=num_rows,
+        num_models=num_models,
+        num_histograms=num_histograms,
+        batch_size=smallest,
+        steps=ranges.steps,
+        gradient_noise=ranges.enough_noise,
+        histogram_noise=1.0,
+        weight_rows=ranges.weight_rows if learn_weights else 0,
+        weight_noise=ranges.weight_noise if learn_weights else 0.0,
+        clip_norm=ranges.clip_norm,
+    )
+    if not budget.is_private:
+        size = min(largest, max(smallest, 256))
+        return replace(start, batch_size=size, gradient_noise=0.0, histogram_noise=0.0, weight_noise=0.0)
+    share = ranges.histogram_share if num_models else 1.0
+    start = replace(start, histogram_noise=math.sqrt(max(num_histograms, 1) / share) / gaussian_mu(budget))
+    if not num_models:
+        found = _least_noise(start, "histogram_noise", start.histogram_noise, budget, other)
+        return replace(found, epsilon=price(found, budget, other))
+    found = _smallest_sample(start, budget, ranges, other)
+    return replace(found, epsilon=price(found, budget, other))
+
+
+def _smallest_sample(start: Parameters, budget: Budget, ranges: WideRanges, other: Events) -> Parameters:
+    """Return the configuration with the smallest power of 2 as sample size whose noise multiplier is enough."""
+
+    def sized(size: int, guess: float) -> Parameters:
+        return _least_noise(replace(start, batch_size=size), "gradient_noise", guess, budget, other)
+
+    smallest, largest = ranges.batch_size
+    most = max(smallest, min(largest, start.num_rows // 4))
+    # Where sampled Gaussian steps are many, b / n sqrt(steps) / sigma is their mu; twice that, if a row is replaced.
+    left = (
+        (1 - ranges.histogram_share) * gaussian_mu(budget) ** 2 / (4 if budget.neighbours is Neighbours.REPLACE else 1)
+    )
+    about = ranges.enough_noise * start.num_rows * math.sqrt(left / (start.steps * start.num_models))
+    size = min(most, max(smallest, 1 << max(0, math.floor(math.log2(max(about, 1.0))))))
+    found = sized(size, ranges.enough_noise)
+    while found.gradient_noise < ranges.enough_noise and found.batch_size < most:
+        found = sized(min(most, 2 * found.batch_size), 2 * found.gradient_noise)
+    while found.gradient_noise >= ranges.enough_noise and found.batch_size > smallest:
+        smaller = sized(max(smallest, found.batch_size // 2), found.gradient_noise / 2)
+        if smaller.gradient_noise < ranges.enough_noise:
+            break
+        found = smaller
+    return found
+
+
+def _least_noise(first: Parameters, name: str, guess: float, budget: Budget, other: Events) -> Parameters:
+    """Return the configuration with the least noise of one kind that fits, found by doubling and bisection."""
+
+    def fits(noise: float) -> bool:
+        return _fits(_with_noise(first, name, noise), budget, other)
+
+    high = guess
+    while not fits(high):
+        high *= 2
+        if high > _MOST_NOISE:
+            raise BudgetError(
+                f"no parameters were found for {first.num_models} sub-models within epsilon={budget.epsilon:g}, "
+                f"delta={budget.delta:g}; give a larger budget, or join or leave out attributes."
+            )
+    low = high / 2
+    while low > 1e-3 and fits(low):
+        low, high = low / 2, low
+    while high / low > _CLOSE:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return _with_noise(first, name, high)
+
+
+def _with_noise(parameters: Parameters, name: str, noise: float) -> Parameters:
+    changed: dict[str, Any] = {name: noise}
+    return replace(parameters, **changed)
 
 
 def price(parameters: Parameters, budget: Budget, other: Events = ()) -> float:

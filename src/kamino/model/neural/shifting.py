@@ -2,9 +2,9 @@
 
 A gradient says little of a rare code, and a step's noise is the same for all: the biases of a wide softmax wander off.
 A normal distribution, as a numeric unit has, knows nothing of spikes and skew. Where a unit was counted as well, a
-number for each code (or cell) is added to its log probabilities after training: to the biases, or as the `shift` of a
-numeric unit. They are such that the unit's distribution, over contexts drawn from the model itself, is the released
-one. This looks at nothing private.
+number for each code (or cell, or level) is added to its log probabilities after training: to the biases, or as the
+`shift` of a numeric unit. They are such that the unit's distribution, over contexts drawn from the model itself, is the
+released one. This looks at nothing private.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from kamino.model.neural.model import NeuralModel, SubModel
+from kamino.model.neural.model import NeuralModel
 from kamino.model.neural.networks.layers import log_softmax
+from kamino.model.neural.networks.levels import level_shares
+from kamino.model.neural.sub_model import SubModel
 from kamino.model.neural.units import Kind
 from kamino.model.protocol import FloatArray, IntArray
 
@@ -40,8 +42,12 @@ def calibrate(
     columns: dict[str, IntArray] = {}
     for place, each in enumerate(sub_models):
         if place in targets:
-            log = _chain((*found, each), num_cells).of_unit(each, columns, _ROWS)
-            each = _moved(each, _shift(log, targets[place]))
+            chain = _chain((*found, each), num_cells)
+            if each.labels is None:
+                shift = _shift(chain.of_unit(each, columns, _ROWS), targets[place])
+            else:
+                shift = _shift(chain.of_levels(each, columns), level_shares(targets[place], each.labels))
+            each = _moved(each, shift)
         found.append(each)
         columns = _chain(tuple(found), num_cells).sample(_ROWS, rng, given=columns)
     return tuple(found)
@@ -64,6 +70,7 @@ def _shift(log: FloatArray, target: FloatArray) -> FloatArray:
 
 def _moved(sub_model: SubModel, shift: FloatArray) -> SubModel:
     params = dict(sub_model.params or {})
-    name = "bias" if sub_model.unit.kind is Kind.CATEGORICAL else "shift"
+    over_codes = sub_model.labels is not None or sub_model.unit.kind is Kind.CATEGORICAL
+    name = "bias" if over_codes else "shift"
     params[name] = (params.get(name, 0.0) + shift).astype(np.float32)
     return replace(sub_model, params=params)

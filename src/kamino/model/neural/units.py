@@ -37,13 +37,14 @@ class UnitLimits:
 
     joint: a hyper-attribute has at most so many combinations (1 joins nothing). numeric: an ordered attribute with
     more codes is numeric. wide: an unordered attribute with more codes is released by its histogram. counted: a
-    network for more codes, or combinations, has the histogram released as well, and is moved to it after training.
+    network for more codes, or combinations, has the histogram released as well, and is moved to it after training;
+    by default every one.
     """
 
     joint: int = 128
     numeric: int = 128
     wide: int = 1_000
-    counted: int = 64
+    counted: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +80,11 @@ class Unit:
     def size(self) -> int:
         """The number of combinations of codes."""
         return math.prod(self.sizes)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it is one attribute whose codes have an order."""
+        return len(self.attributes) == 1 and self.attributes[0].ordered
 
     @property
     def num_values(self) -> int:

@@ -16,7 +16,7 @@ from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
-from kamino.pipeline.modelling import LeftOver, left_over
+from kamino.pipeline.modelling import LeftOver, left_over, neural_settings
 from kamino.pipeline.output.notes import distance_notes, promise_notes, trusted_notes
 from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.plan.bound_schema import (
@@ -445,9 +445,8 @@ def _with_marginal(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
 def _with_neural(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
     """Plan a neural fit; its noise is searched from the number of rows, by the same code as in the fit."""
     from kamino.model.neural.neural_schedule import charge_rows, in_sequence, plan_fit, plan_steps, planned_releases
-    from kamino.model.neural.neural_settings import NeuralSettings
 
-    settings, attributes = NeuralSettings(), model_attributes(codec)
+    settings, attributes = neural_settings(plan.settings), model_attributes(codec)
     assert plan.sequence is not None, "a neural model does not choose its order"
     neural = None
     if plan.num_rows is not None:

@@ -18,13 +18,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
 from kamino.privacy.ledger import Entry
+from kamino.privacy.mechanisms.factored_gradients import BITS, FactoredDescent, State, block_total
 from kamino.privacy.mechanisms.opening import draw_coins, sampled_event
 from kamino.privacy.mechanisms.poisson import Draws, sample_rows, sample_rows_by_value
 from kamino.privacy.sensitivity import Sensitivity
@@ -67,6 +68,7 @@ class DescentPlan:
     """The public facts of one descent.
 
     batch_size: the expected size of a sample; it decides the grid and how far ahead coins are drawn, never privacy.
+    factored: whether rows' gradients are given in factors, with a finer grid; see `factored_gradients`.
     """
 
     what: str
@@ -77,6 +79,7 @@ class DescentPlan:
     clip_norm: float
     batch_size: float
     num_parameters: int
+    factored: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.clip_norm < math.inf or not 0 < self.batch_size < math.inf:
@@ -87,6 +90,8 @@ class DescentPlan:
     @property
     def bits(self) -> int:
         """The clip norm is 2^bits steps of the grid. A sum that outgrows 32 bits wraps, which costs no privacy."""
+        if self.factored:
+            return BITS
         return max(1, min(_MOST_BITS, 28 - math.ceil(math.log2(self.batch_size + 1))))
 
     @property
@@ -101,25 +106,69 @@ class DescentPlan:
         return math.ceil(usual / _PADDING) * _PADDING
 
 
-def release_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPlan) -> Any:
+def release_descent(gate: Gate, rows: Rows, descent: Descent | FactoredDescent, plan: DescentPlan) -> Any:
     """Charge all steps, then run them; see `Gate.release_descent`."""
     coins = open_descent(gate, plan)
     if gate.is_live:
         return _whole_descent(gate, rows, descent, plan, coins)
-    return _recorded_descent(gate, rows, descent, plan, coins)
+    if plan.factored:
+        return _recorded_factored(gate, rows, cast("FactoredDescent", descent), plan, coins)
+    return _recorded_descent(gate, rows, cast("Descent", descent), plan, coins)
 
 
-def _whole_descent(gate: Gate, rows: Rows, descent: Descent, plan: DescentPlan, coins: bytes) -> Any:
+def _whole_descent(gate: Gate, rows: Rows, descent: Descent | FactoredDescent, plan: DescentPlan, coins: bytes) -> Any:
     """Run all steps in one go; their end is what is handed out, and stored where releases are."""
+    entry = _entry(gate, plan, (), kind="descent")
+    if plan.factored:
+        factored, noisy = cast("FactoredDescent", descent), gate.budget.is_private
+        return gate.play(
+            entry, truth=lambda: None, answer=lambda _: run_factored(rows, factored, plan, coins, noisy=noisy)
+        )
     import jax
 
     def run() -> tuple[NDArray[Any], ...]:
-        state = run_descent(rows, descent, plan, coins, noisy=gate.budget.is_private)
+        state = run_descent(rows, cast("Descent", descent), plan, coins, noisy=gate.budget.is_private)
         return tuple(np.asarray(leaf) for leaf in jax.tree.leaves(state))
 
-    entry = _entry(gate, plan, (), kind="descent")
     leaves = gate.play(entry, truth=lambda: None, answer=lambda _: run())
     return jax.tree.unflatten(jax.tree.structure(descent.start()), leaves)
+
+
+def run_factored(
+    rows: Rows,
+    descent: FactoredDescent,
+    plan: DescentPlan,
+    coins: bytes,
+    *,
+    noisy: bool,
+    samples: Samples | None = None,
+) -> State:
+    """Run a descent whose gradients come in factors, that was charged; as `run_descent` does, without a compiler.
+
+    Guarantees:
+        It does what single steps do.  [test_a_factored_descent_equals_single_steps]
+    """
+    draws, state = Draws(coins), descent.start()
+    for step in range(plan.steps):
+        if samples is None:
+            (chosen,) = sample_rows(draws, range(step, step + 1), len(rows[0]), plan.sampling_rate, plan.batch_size)
+        else:
+            chosen = samples[step]
+        noise = _noise(draws, range(step, step + 1), plan, noisy=noisy)[0]
+        state = descent.advance(state, (block_total(descent, plan, state, rows, chosen) + noise) * plan.grid)
+    return state
+
+
+def _recorded_factored(gate: Gate, rows: Rows, descent: FactoredDescent, plan: DescentPlan, coins: bytes) -> State:
+    """Run it step by step, each through the tape; as `_recorded_descent` does."""
+    draws, state = Draws(coins), descent.start()
+    entry = _entry(gate, plan, (), kind="gradient step")
+    for number, sample in enumerate(sample_rows_by_value(draws, plan.steps, rows, plan.sampling_rate)):
+        noise = _noise(draws, range(number, number + 1), plan, noisy=gate.budget.is_private)[0]
+        truth: Callable[[], NDArray[np.int64]] = partial(block_total, descent, plan, state, rows, sample)
+        released = gate.play(entry, truth=truth, answer=partial(np.add, noise))
+        state = descent.advance(state, released * plan.grid)
+    return state
 
 
 def open_descent(gate: Gate, plan: DescentPlan) -> bytes:
@@ -293,9 +342,10 @@ def _blocks(samples: Samples, plan: DescentPlan) -> tuple[NDArray[np.int32], NDA
     return index, counts
 
 
-def _noise(draws: Draws, steps: range, plan: DescentPlan, *, noisy: bool) -> NDArray[np.int32]:
+def _noise(draws: Draws, steps: range, plan: DescentPlan, *, noisy: bool) -> NDArray[np.int32 | np.int64]:
+    kind = np.int64 if plan.factored else np.int32
     if not noisy:
-        return np.zeros((len(steps), plan.num_parameters), dtype=np.int32)
+        return np.zeros((len(steps), plan.num_parameters), dtype=kind)
     scale = plan.noise_multiplier * math.ldexp(1.0, plan.bits)
     values = [np.rint(draws.normal(step, plan.num_parameters) * scale) for step in steps]
-    return np.stack(values).astype(np.int64).astype(np.int32)
+    return np.stack(values).astype(np.int64).astype(kind)

@@ -24,6 +24,10 @@ class StepKind(enum.StrEnum):
     INDEXED = "indexed"
 
 
+# Steps in which hard constraints tie the rows of a group to each other: what the first row takes decides for all.
+OF_GROUPS = frozenset({StepKind.LOOKUP, StepKind.OWNERSHIP, StepKind.CHAIN})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """One column: how it is drawn, which constraints that enforces, and why so. Every field may be published.

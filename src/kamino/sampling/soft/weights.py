@@ -18,6 +18,7 @@ import numpy as np
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
 from kamino.sampling.draw_options import SWEEPS, DrawIds, DrawOptions
+from kamino.sampling.modes import Sampling
 from kamino.sampling.partners import rates_of
 from kamino.sampling.plan.sampling_plan import SamplingPlan
 from kamino.sampling.sampler import draw_table
@@ -106,8 +107,11 @@ def find_weights(
     num_rows: int = 6_000,
     sweeps: int = SWEEPS,
     draw_ids: DrawIds | None = None,
+    sampling: Sampling = Sampling.CONSTRAINT_AWARE,
 ) -> FoundWeights:
     """Find a weight for each soft constraint with a measured rate, on samples of `num_rows` rows.
+
+    `sampling` and `sweeps` are how the table itself will be drawn: a weight that fits one way does not fit another.
 
     A rate that noise made negative is zero, and its weight the heaviest. A constraint that the model keeps by itself,
     as far as the error bar can tell, gets weight zero, and so does one that no step of the plan weighs.
@@ -122,7 +126,8 @@ def find_weights(
     part = _up_to(plan, judged)
 
     def sample(weights: Mapping[DenialConstraint, float]) -> dict[DenialConstraint, float]:
-        options = DrawOptions(weights={c: Weight(value) for c, value in weights.items()}, sweeps=sweeps, ids=draw_ids)
+        found = {c: Weight(value) for c, value in weights.items()}
+        options = DrawOptions(weights=found, sweeps=sweeps, ids=draw_ids, sampling=sampling)
         table = draw_table(part, model, codec, num_rows, rng, options)
         return rates_of(codec, table, judged)
 

@@ -1,8 +1,9 @@
 """Which marginals to measure next: those whose measuring is expected to take the most error away.
 
 A candidate measured with noise sigma would have an error of about 0.8 * sigma in each cell that is not almost empty,
-of which shrinking what was measured (see `shrinkage`) and other marginals leave half. A set shares one budget in proportion to cells ** (2/3); it grows, best gain first, while the expected
-sum of errors falls and the model stays within its size. Gains that need much model are discounted a little.
+of which shrinking what was measured (see `shrinkage`) and other marginals leave half. A set shares one budget in
+proportion to cells ** (2/3); it grows, best gain first, while the expected sum of errors falls and the model stays
+within its size. Gains that need much model are discounted a little.
 
 Every pick makes the noise of all others larger, so a gain never rises again: gains of earlier picks bound those of now,
 and only candidates whose bound comes up are looked at (lazy greedy, Minoux 1978). The choice is that of looking at all.

@@ -28,6 +28,12 @@ class Layout:
         """The number of parameters."""
         return sum(math.prod(shape) for _, shape in self.shapes)
 
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each array begins in the flat vector."""
+        ends = np.cumsum([0, *(math.prod(shape) for _, shape in self.shapes)]).tolist()
+        return dict(zip([name for name, _ in self.shapes], ends[:-1], strict=True))
+
     def unpack(self, flat: Any) -> dict[str, Any]:
         """Return the named arrays in a flat vector, of numpy or of jax."""
         found, place = {}, 0

@@ -16,13 +16,13 @@ import numpy as np
 
 from kamino.errors import ModelError
 from kamino.model.neural.extra import require
-from kamino.model.neural.model import SubModel
-from kamino.model.neural.networks.layout import Array, empty_embeddings, head, with_unit
+from kamino.model.neural.networks.layout import Array
+from kamino.model.neural.sub_model import SubModel
+from kamino.model.neural.units import Unit
 from kamino.model.protocol import FloatArray
 
 if TYPE_CHECKING:
     from kamino.model.neural.fit_neural import Fit
-    from kamino.model.neural.neural_schedule import Step
 
 
 def train_side_by_side(
@@ -40,23 +40,26 @@ def train_side_by_side(
         raise ModelError("sub-models that are trained side by side cannot be recorded; use jobs=1 under a tape.")
     import joblib
 
+    # The levels of units are known from their histograms, so that all sub-models can be described at once.
+    context = {place: fit.histogram_of(place, counted) for place in counted}
     tasks: list[Any] = []
     found: dict[int, SubModel] = {}
     for place, step in enumerate(fit.chain):
         if not step.context:
-            found[place] = SubModel(unit=step.unit, probability=counted[place])
+            found[place] = context[place]
             fit.tell(len(found), step)
             continue
-        descent, plan = fit.descent(step, _first(fit, place, step))
-        charged = fit.measurer.charge_training(fit.context(step), step.unit, descent, plan)
-        tasks.append((place, joblib.delayed(train_one)(charged)))
+        before = tuple(context.get(i) or _named(fit.chain[i].unit) for i in step.context)
+        rng = np.random.default_rng((fit.settings.seed, place))
+        described = fit.describe(place, before, None, counted, rng)
+        charged = fit.measurer.charge_training(described)
+        tasks.append((place, described, joblib.delayed(train_one)(charged)))
     with _workers(cluster):
         # By default joblib puts large arrays, here private rows, into temporary files.
-        results = joblib.Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)(task for _, task in tasks)
-        for (place, _), params in zip(tasks, results, strict=True):
-            step = fit.chain[place]
-            found[place] = SubModel(unit=step.unit, context=step.context, params=params)
-            fit.tell(len(found), step)
+        results = joblib.Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)(task for _, _, task in tasks)
+        for (place, described, _), params in zip(tasks, results, strict=True):
+            found[place] = fit.trained(place, described, counted, params)
+            fit.tell(len(found), fit.chain[place])
     return tuple(found[place] for place in range(len(fit.chain)))
 
 
@@ -80,10 +83,6 @@ def train_one(charged: Callable[[], dict[str, Array]]) -> dict[str, Array]:
     return charged()
 
 
-def _first(fit: Fit, place: int, step: Step) -> dict[str, Array]:
-    """Return the first parameters of one sub-model: all random."""
-    rng = np.random.default_rng((fit.settings.seed, place))
-    embeddings = empty_embeddings(fit.settings.dim, fit.settings.hidden)
-    for i in step.context:
-        embeddings = with_unit(embeddings, fit.chain[i].unit, rng)
-    return {**embeddings, **head(step.unit, fit.settings.dim, rng)}
+def _named(unit: Unit) -> SubModel:
+    """A stand-in for a sub-model that is not trained yet, of which the paper's networks take the unit alone."""
+    return SubModel(unit=unit, probability=np.ones(1))
