@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kamino.errors import ModelError
+from kamino.model.marginal.assemble import dependence
 from kamino.model.marginal.network import MarginalModel, Node
 from kamino.model.protocol import Cells, CodeMap, ModelAttribute, TupleModel
 
@@ -112,3 +113,8 @@ def test_a_parent_must_come_earlier(model):
 def test_unknown_attribute(model):
     with pytest.raises(ModelError, match="no attribute 'z'"):
         model.parents("z")
+
+
+def test_dependence_of_vanishing_cells_is_finite() -> None:
+    joint = np.array([[1.0, 1e-200], [1e-200, 1e-200]])
+    assert abs(dependence(joint, 0, 1)) < 1e-100

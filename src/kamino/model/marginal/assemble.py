@@ -134,10 +134,14 @@ def _scale_to(table: FloatArray, weight: FloatArray, wanted: FloatArray, steps: 
 
 
 def dependence(joint: FloatArray, first: int, second: int) -> float:
-    """Return the mutual information of two axes of a joint table."""
+    """Return the mutual information of two axes of a joint table; what is too small to be told from 0 counts as 0.
+
+    Guarantees:
+        It is finite, however small a probability is.  [test_dependence_of_vanishing_cells_is_finite]
+    """
     table = joint.sum(axis=tuple(i for i in range(joint.ndim) if i not in (first, second)))
     even = table.sum(axis=0, keepdims=True) * table.sum(axis=1, keepdims=True)
-    seen = table > 0
+    seen = (table > 0) & (even > 0)
     return float((table[seen] * np.log(table[seen] / even[seen])).sum())
 
 

@@ -26,7 +26,7 @@ from kamino.schema import Categorical, Date, Datetime, Schema
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 # Of the noise of a measurement, what most counts lie within; and by which part of a count a pair is guessed.
-_COLUMN, _PAIR = 1.6, 2.0
+_COLUMN, _PAIR = 1.7, 2.0
 _GUESSED = 0.1
 # Pairs of so many cells are guessed as well as those of the factor above; the error grows with the root of the root.
 _CELLS = 64

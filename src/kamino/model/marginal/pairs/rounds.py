@@ -43,9 +43,9 @@ class Effort:
     Inference ends when no more than `enough` (at last `final_enough`) can be gained for each measured cell, or after so
     many iterations.
 
-    A model of N rows under noise of standard deviation s is held to its prior by `prior` * N / s pseudo-rows. The
-    clearer rows stand out of the noise, the weaker are the dependences that are worth measuring, and the nearer do
-    measured cells come to independence.
+    A model of N rows under noise of standard deviation s is held to its prior by `prior` * N / s pseudo-rows, at least
+    one. The clearer rows stand out of the noise, the weaker are the dependences that are worth measuring, and the
+    nearer do measured cells come to independence.
     """
 
     most_cells: int = 300_000
@@ -186,7 +186,7 @@ def _infer(
         build_tree(frame.sizes, cliques, frame.sequence, frame.after),
         measured,
         num_rows=frame.num_rows,
-        tau=effort.prior * frame.num_rows / frame.noise,
+        tau=max(effort.prior * frame.num_rows / frame.noise, 1.0),
         prior=prior,
         zeros=frame.allowed,
         start=before.multipliers if before else None,
