@@ -60,7 +60,10 @@ class SparkParts:
         return cut_evenly(self._batches(wanted), fields, self._part_rows)
 
     def count(self, work: Callable[[pa.Table], Counts], names: Sequence[str]) -> Counts:
-        """Let executors call `work` on parts of the named columns, and add up the arrays that it gives."""
+        """Let executors call `work` on parts of the named columns, and add up the arrays that it gives.
+
+        No rows give what `work` makes of an empty part: a frame without rows may have no partitions either.
+        """
         private, rows = self._private, self._part_rows
         fields = pa.schema([self.schema.field(name) for name in names])
 
@@ -73,8 +76,8 @@ class SparkParts:
 
         with _telling():
             made = self._selected(names).mapInArrow(count_partition, "counts binary")
-            found: Counts = made.rdd.map(lambda row: pickle.loads(row[0])).treeReduce(_added)
-        return found
+            found: Counts = made.rdd.map(lambda row: pickle.loads(row[0])).treeAggregate([], _added, _added)
+        return _added(work(fields.empty_table()), found)
 
     def keep_lowest(
         self, hashes: Callable[[pa.Table], tuple[NDArray[np.uint64], NDArray[np.uint64]]], max_rows: int
