@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from kamino.engine.discovery import FoundDomains
 from kamino.engine.lost_cells import count_lost
 from kamino.engine.ticks import cells_of, read_numbers
 from kamino.engine.typing import _WAYS, _count_ways
-from kamino.pipeline import Settings
+from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.plan.planned_discovery import Discovery
 from kamino.privacy import Budget, Gate, Neighbours, SeededNoise
 from kamino.privacy.mechanisms.bounds import _count_bins
@@ -330,3 +331,20 @@ def test_the_price_is_that_of_an_independent_accountant() -> None:
     delta = settings.delta - 1e-7
     assert gate.ledger.delta_left() == pytest.approx(delta)
     assert gate.ledger.spent() == pytest.approx(accountant.get_epsilon(delta), rel=2e-3)
+
+
+@pytest.mark.parametrize("epsilon", [50.0, 0.5])
+def test_codes_declared_as_integers_are_found_as_text(tmp_path: Path, epsilon: float) -> None:
+    """A draft of a CSV file calls zips integers; cells are text, and "other" is none. It failed after spending."""
+    lines = [f"{zip_code},{i % 50}" for i, zip_code in enumerate([10115, 20095, 80331] * 100)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["zip,age", *lines]) + "\n")
+    schema = """
+attributes:
+  zip: {type: categorical, nullable: true, dtype: int64}
+  age: {type: integer, nullable: true}
+"""
+    made = Synthesizer(schema, epsilon=epsilon, delta=1e-6, anyway=True, unit="row", seed=1).fit(path).sample(50)
+    found = set(pa.table(made).column("zip").to_pylist())
+    assert found <= {"10115", "20095", "80331", "other", None}
+    assert epsilon < 1 or "10115" in found

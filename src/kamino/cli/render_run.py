@@ -53,7 +53,7 @@ def _columns(columns: list[dict[str, Any]]) -> Table:
     grid.add_column("cells lost (noisy)", justify="right")
     for each in columns:
         lost = each["lost"]
-        share = "–" if lost is None else f"{lost['outside'] + lost['unreadable']:.1%} ± {lost['within']:.1%}"
+        share = "–" if lost is None else f"{min(lost['outside'] + lost['unreadable'], 1.0):.1%} ± {lost['within']:.1%}"
         grid.add_row(Text(each["name"]), each["taken_for"], Text(each["domain"]), Text(each["why"]), share)
     return grid
 

@@ -184,13 +184,21 @@ def _with_ranges(schema: Schema, bounds: Mapping[str, NoisyBounds]) -> tuple[Sch
 
 
 def _with_categories(schema: Schema, sets: Mapping[str, NoisyCategories]) -> Schema:
+    """Put found categories into a schema.
+
+    Categories that are text have an "other" beside them, which no integer type holds: such a column becomes text.
+
+    Guarantees:
+        Whatever type was declared, what was found fits it.  [test_codes_declared_as_integers_are_found_as_text]
+    """
     for name, found in sets.items():
         if found.values and all(isinstance(value, int) for value in found.values):
             schema = schema.with_domain(name, values=list(found.values))
             continue
         values = [str(value) for value in found.values]
         other = next(text for text in _other_names() if text not in values)
-        schema = schema.with_domain(name, values=[*values, other], other=other)
+        kind: dict[str, Any] = {"dtype": "string"} if pa.types.is_integer(schema[name].arrow_type) else {}
+        schema = schema.with_domain(name, values=[*values, other], other=other, **kind)
     return schema
 
 
