@@ -16,8 +16,9 @@ from kamino.io.atomic import staged
 
 # Runs the command, which at a place of the run is told to end, and would wait there.
 TOLD = """
-import os, time
+import os, signal, time
 import kamino.cli.app, {module}
+signal.signal({number}, signal.SIG_DFL)  # ignored where the tests run under nohup
 def told(*arguments, **options):
     os.kill(os.getpid(), {number})
     time.sleep(60)
