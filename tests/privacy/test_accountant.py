@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import dp_accounting
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from kamino.errors import PrivacyError
 from kamino.privacy import Budget, DeltaEvent, GaussianEvent, Neighbours, PoissonGaussianEvent, epsilon
-from kamino.privacy.accounting.accountant import tally
+from kamino.privacy.accounting import accountant
+from kamino.privacy.accounting.accountant import epsilon_of, tally
+from kamino.privacy.accounting.meaning import of_tally
 
 DELTA = 1e-6
 RELATIONS = {
@@ -25,13 +28,13 @@ counted = st.tuples(st.one_of(gaussians, sampled), st.integers(1, 9))
 
 
 def library_price(events, relation, delta=DELTA):
-    accountant = pld.PLDAccountant(RELATIONS[relation])
+    composed = pld.PLDAccountant(RELATIONS[relation])
     for event, count in events:
         inner = dp_accounting.GaussianDpEvent(event.noise_multiplier)
         if isinstance(event, PoissonGaussianEvent):
             inner = dp_accounting.PoissonSampledDpEvent(event.sampling_rate, inner)
-        accountant.compose(inner, count)
-    return accountant.get_epsilon(delta)
+        composed.compose(inner, count)
+    return composed.get_epsilon(delta)
 
 
 @settings(max_examples=8, deadline=None)
@@ -141,3 +144,35 @@ def test_senseless_count_is_refused(count):
 def test_senseless_event_is_refused(make):
     with pytest.raises(PrivacyError, match="expected"):
         make()
+
+
+@pytest.mark.parametrize("relation", Neighbours)
+def test_a_coarser_grid_never_costs_less(relation: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    total = tally(
+        [
+            (GaussianEvent(noise_multiplier=3.0), 1),
+            (PoissonGaussianEvent(noise_multiplier=0.8, sampling_rate=0.02), 50),
+        ],
+        relation,
+    )
+    fine = float(accountant.compose(total, relation).get_epsilon(1e-6))
+    for losses in (2**13, 2**11, 2**9):
+        monkeypatch.setattr(accountant, "_MOST_LOSSES", losses)
+        assert fine <= float(accountant.compose(total, relation).get_epsilon(1e-6)) <= 1.5 * fine
+
+
+@pytest.mark.parametrize("event", [(1.0, 0.5, 10**6), (0.3, 0.5, 10**4), (50.0, 1.0, 10**6), (1e-200, 0.01, 1)])
+def test_absurd_events_are_priced_within_seconds(event: tuple[float, float, int]) -> None:
+    noise, rate, count = event
+    total = tally(
+        [
+            (GaussianEvent(noise_multiplier=4.0), 1),
+            (PoissonGaussianEvent(noise_multiplier=noise, sampling_rate=rate), count),
+        ],
+        Neighbours.REPLACE,
+    )
+    began = time.process_time()
+    price = epsilon_of(total, delta=1e-6, neighbours=Neighbours.REPLACE)
+    assert price > 100
+    assert of_tally(total, Neighbours.REPLACE).guess == pytest.approx(1.0)
+    assert time.process_time() - began < 20

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -101,12 +102,13 @@ def of_epsilon(epsilon: float, delta: float) -> Meaning:
     return Meaning(guess=(1 + min(1.0, distance)) / 2, true_positives=_found([epsilon], [delta]), exact=False)
 
 
+@lru_cache(maxsize=64)
 def of_tally(total: Tally, neighbours: Neighbours) -> Meaning:
-    """What a list of events means, under the relation it was tallied for."""
+    """What a list of events means, under the relation it was tallied for. A curve of sampled events takes a second."""
     if not total.sampled:
         return of_gaussian(math.sqrt(total.gaussian), delta=total.delta)
-    curve = np.minimum(1.0, compose(total, neighbours).get_delta(list(_TANGENTS)) + total.delta)
-    deltas = [float(each) for each in curve]
+    curve = compose(total, neighbours).get_delta(list(_TANGENTS)) + total.delta
+    deltas = [float(each) for each in np.broadcast_to(np.minimum(1.0, curve), len(_TANGENTS))]
     return Meaning(guess=(1 + deltas[0]) / 2, true_positives=_found(_TANGENTS, deltas), exact=False)
 
 
