@@ -98,7 +98,8 @@ def draw_table(
             options.progress(step, place, len(plan.steps))
         conditional = model.conditional(step.attribute, table, num_rows)
         checks = tuple(c for c in step.checks if keeps_hard or c in options.given)
-        choices = make_choices(conditional, judge, checks, table)
+        keep_bins = step.kind in (StepKind.FREE, StepKind.MASK) and not step.soft
+        choices = make_choices(conditional, judge, checks, table, keep_bins=keep_bins)
         prices = {c: price_of(c, options.weights, num_rows) for c in (*step.soft, *step.unweighed)}
         parents = frozenset(model.parents(step.attribute))
         task = task_of(step=step, choices=choices, penalties=prices, parents=parents)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.even_draws import draw_bins, draw_codes
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.factor import project
+from kamino.model.marginal.graph.factor import first_of_runs, without_groups
 from kamino.model.marginal.graph.inference import Fit
 from kamino.model.marginal.maps.links import Link, drop_implied, measure_link, wide_cells
-from kamino.model.marginal.network import MarginalModel, Node
+from kamino.model.marginal.network import Coarse, MarginalModel, Node
 from kamino.model.marginal.pairs.rounds import find_determined, pair_answers
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import FloatArray, IntArray, Measurer
@@ -30,13 +30,12 @@ def measure_links(
     """Spend what is left on the links; return owners and table of each wide attribute."""
     if not links:
         return {}
-    pairs = [c for c, *_ in fit.multipliers if len(c) == 2]
-    known = find_determined(pair_answers(fit, frame.num_rows), pairs, frame.num_rows)
+    levels = frame.levels
+    pairs = [tuple(levels.attribute[v] for v in c) for c, *_ in fit.multipliers if len(c) == 2]
+    known = find_determined(pair_answers(frame, fit), pairs, frame.num_rows)
     tables = {}
     for link in (drop_implied(link, known) for link in links):
-        home = fit.tree.home(link.owners)
-        assert home is not None
-        joint = project(fit.beliefs[home], fit.tree.cliques[home], link.owners)
+        joint = fit.joint(levels.bins(link.owners))
         table = measure_link(frame, link, histograms[link.wide], joint, measurer, purse)
         tables[link.wide] = (link.owners, table)
     return tables
@@ -50,33 +49,76 @@ def build_network(
     purse: Purse,
 ) -> MarginalModel:
     """Read P(attribute | parents) off the cliques."""
-    tree = fit.tree
+    levels = frame.levels
     names = [a.name for a in frame.attributes]
-    order = _drawn_in(frame, tree.sequence, tables)
+    sequence = [levels.attribute[v] for v in fit.tree.sequence if v not in fit.tree.groups]
+    order = _drawn_in(frame, sequence, tables)
     nodes = []
     for a in order:
+        groups, coarse, in_groups = None, None, ()
         if a in tables:
             owners, table = tables[a]
+            parents = tuple(names[p] for p in owners)
             cells = wide_cells(histograms[a])
         else:
-            owners, cells = tree.parents[a], frame.cells[a]
-            clique = tuple(sorted((*owners, a)))
-            home = tree.home(clique)
-            assert home is not None
-            joint = project(fit.beliefs[home], tree.cliques[home], clique)
-            owners = tuple(sorted(owners, key=lambda p: -dependence(joint, clique.index(p), clique.index(a))))
-            joint = joint.transpose([clique.index(p) for p in (*owners, a)])
-            table = normalise(joint.reshape(-1, tree.sizes[a]))
+            cells = frame.cells[a]
+            groups, coarse = _groups(frame, fit, a)
+            drawn = fit.tree.parents[levels.fine[a]]
+            owners, joint = _conditional(fit, levels.fine[a], [v for v in drawn if levels.attribute[v] != a])
+            parents, in_groups = _read(frame, owners)
+            table = normalise(joint.reshape(-1, joint.shape[-1]))
+            if coarse is not None and groups is not None:
+                table = within_groups(joint.reshape(-1, joint.shape[-1]), groups)
             if a in frame.relatives:
                 cells = frame.relatives[a].cells
-                table = _tilt(joint, table, owners.index(frame.after[a]) if frame.after[a] in owners else None)
-        parents = tuple(names[p] for p in owners)
+                base = levels.fine[frame.after[a]]
+                table = _tilt(joint, table, owners.index(base) if base in owners else None)
         cells = replace(cells, weights=histograms[a].weights)
         relative = replace(frame.relatives[a], cells=cells) if a in frame.relatives else None
-        node = Node(attribute=frame.attributes[a], cells=cells, parents=parents, table=table, relative=relative)
+        node = Node(
+            attribute=frame.attributes[a],
+            cells=cells,
+            parents=parents,
+            table=table,
+            relative=relative,
+            in_groups=in_groups,
+            groups=groups,
+            coarse=coarse,
+        )
         nodes.append(node)
     nodes = keep_margins(nodes)
     return MarginalModel(nodes=tuple(nodes), num_rows=frame.num_rows, releases=tuple(purse.entries))
+
+
+def _groups(frame: Frame, fit: Fit, a: int) -> tuple[IntArray | None, Coarse | None]:
+    """Return the groups of an attribute's bins, and P(group | parents) if that is more than P(bin | parents) says."""
+    levels, tree = frame.levels, fit.tree
+    if a not in levels.coarse:
+        return None, None
+    own = levels.coarse[a]
+    fine = {v for v in tree.parents[levels.fine[a]] if v != own}
+    if fine == set(tree.parents[own]):
+        return levels.groups[a], None
+    owners, joint = _conditional(fit, own, tree.parents[own])
+    parents, in_groups = _read(frame, owners)
+    return levels.groups[a], Coarse(
+        parents=parents, in_groups=in_groups, table=normalise(joint.reshape(-1, joint.shape[-1]))
+    )
+
+
+def _conditional(fit: Fit, variable: int, parents: Iterable[int]) -> tuple[list[int], FloatArray]:
+    """Return the parents of a variable, those it depends on most first, and their joint table, the variable last."""
+    owners = without_groups(parents, fit.tree.groups)
+    clique = tuple(sorted((*owners, variable)))
+    joint = fit.joint(clique)
+    ordered = sorted(owners, key=lambda p: -dependence(joint, clique.index(p), clique.index(variable)))
+    return ordered, joint.transpose([clique.index(p) for p in (*ordered, variable)])
+
+
+def _read(frame: Frame, variables: Sequence[int]) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """Return the names of the attributes of variables, and which of them are read in groups."""
+    attribute, coarse = frame.levels.attribute, set(frame.levels.coarse.values())
+    return tuple(frame.attributes[attribute[v]].name for v in variables), tuple(v in coarse for v in variables)
 
 
 def _drawn_in(frame: Frame, sequence: Sequence[int], linked: Collection[int]) -> list[int]:
@@ -143,6 +185,16 @@ def dependence(joint: FloatArray, first: int, second: int) -> float:
     even = table.sum(axis=0, keepdims=True) * table.sum(axis=1, keepdims=True)
     seen = (table > 0) & (even > 0)
     return float((table[seen] * np.log(table[seen] / even[seen])).sum())
+
+
+def within_groups(joint: FloatArray, groups: IntArray) -> FloatArray:
+    """Turn joint probabilities into P(column | row, group of the column); where there is no mass, into the overall one."""
+    starts = first_of_runs(groups)
+    total = np.add.reduceat(joint, starts, axis=1)[:, groups]
+    overall = np.maximum(joint.sum(axis=0), 1e-300)
+    overall = overall / np.add.reduceat(overall, starts)[groups]
+    result: FloatArray = np.where(total > 1e-300, joint / np.where(total > 1e-300, total, 1.0), overall)
+    return result
 
 
 def normalise(joint: FloatArray) -> FloatArray:

@@ -11,8 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from kamino.model.marginal.columns.resolution import Resolution, group_cells
+from kamino.model.marginal.graph.factor import first_of_runs
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement, interactions_of
 from kamino.model.marginal.graph.junction import Clique
+from kamino.model.marginal.graph.levels import Levels
 from kamino.model.marginal.maps.relative import Relative
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Candidate, Cells, FloatArray, IntArray, Measurer, ModelAttribute, View
@@ -45,6 +47,13 @@ class Frame:
         """The number of bins of each attribute."""
         return tuple(self.view(a).bins for a in range(len(self.cells)))
 
+    @cached_property
+    def levels(self) -> Levels:
+        """The variables of the graphical model: the bins of each attribute, and their groups where there are some."""
+        bases = {relative.view.base for relative in self.relatives.values()}
+        usual = [i for i, a in enumerate(self.attributes) if i not in self.relatives and a.name not in bases]
+        return Levels(sizes=self.sizes, groups={a: self.groups[a] for a in usual if a in self.groups})
+
     @property
     def after(self) -> dict[int, int]:
         """Which attribute has to come after which: the next of a chain; one that is read relative to another."""
@@ -76,6 +85,18 @@ class Frame:
     def grouped(self, clique: Clique, resolution: Resolution) -> tuple[IntArray | None, tuple[int, ...]]:
         """Return the measured cell of each cell of a marginal, and the shape of what is measured."""
         return group_cells([self._group(a, resolution) for a in clique], [self.sizes[a] for a in clique])
+
+    def variables(self, clique: Clique, resolution: Resolution = Resolution.BINS) -> Clique:
+        """Return the variables over which a marginal of attributes is measured at a resolution."""
+        return self.levels.variables([(a, self._group(a, resolution) is not None) for a in clique])
+
+    def _on_variable(self, a: int, resolution: Resolution) -> IntArray | None:
+        """Return the measured value of each value of the variable that stands for attribute `a`; None if it is its own."""
+        group = self._group(a, resolution)
+        if group is None or a not in self.levels.coarse:
+            return group
+        own = self.groups[a]
+        return None if resolution is Resolution.GROUPS else group[first_of_runs(own)]
 
     def _group(self, a: int, resolution: Resolution) -> IntArray | None:
         return {Resolution.GROUPS: self.groups, Resolution.NULLS: self.nulls}.get(resolution, {}).get(a)
@@ -113,7 +134,9 @@ class Frame:
         """Measure the marginal over `clique` with `share` of the budget."""
         asked = self.candidate(clique, resolution)
         multiplier = purse.take(" x ".join(asked.attributes), share)
-        group, shape = self.grouped(clique, resolution)
+        variables = self.variables(clique, resolution)
+        sizes = [self.levels.all_sizes[v] for v in variables]
+        group, shape = group_cells([self._on_variable(a, resolution) for a in clique], sizes)
         factor = self.noise_factor(clique, resolution)
         if factor < 1:
             noisy = measurer.interaction(asked.attributes, asked.binning, noise_multiplier=multiplier)
@@ -122,7 +145,7 @@ class Frame:
             noisy = measurer.marginal(asked.attributes, asked.binning, noise_multiplier=multiplier)
             table = np.asarray(noisy, dtype=float).reshape(shape)
         return Measurement(
-            attributes=clique,
+            attributes=variables,
             counts=table,
             sigma=np.full(shape, multiplier * factor),
             group=group,

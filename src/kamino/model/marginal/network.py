@@ -11,7 +11,7 @@ import numpy as np
 
 from kamino.errors import ModelError
 from kamino.model.marginal.even_draws import draw_bins, draw_codes
-from kamino.model.marginal.graph.elimination import sum_product
+from kamino.model.marginal.graph.elimination import Factor, sum_product
 from kamino.model.marginal.maps.relative import Relative
 from kamino.model.phase import MOST_PHASES, Phase, PhaseWeights
 from kamino.model.protocol import (
@@ -35,8 +35,20 @@ COUNTED_ROWS = 200_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Coarse:
+    """P(group of an attribute's bins | parents), parents in C order on the rows; `in_groups` says which are groups."""
+
+    parents: tuple[str, ...]
+    in_groups: tuple[bool, ...]
+    table: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Node:
     """An attribute, its bins, its parents, and P(bin | parents' bins): parents' bins in C order on the rows.
+
+    `in_groups` says which parents are read in groups of their bins; without it, none. `groups` are those of this
+    attribute's own bins, for others to read. With `coarse`, `table` is P(bin | group of the bin, parents).
 
     An attribute that is read relative to another (`relative`) has fine bins in `cells`; its parents see its quantile
     bins, and `table` says how much likelier each quantile bin is than its base alone makes it.
@@ -47,6 +59,20 @@ class Node:
     parents: tuple[str, ...]
     table: FloatArray
     relative: Relative | None = None
+    in_groups: tuple[bool, ...] = ()
+    groups: IntArray | None = None
+    coarse: Coarse | None = None
+
+    @property
+    def all_parents(self) -> tuple[str, ...]:
+        """The attributes that the bins or their groups depend on."""
+        return tuple(dict.fromkeys((*self.parents, *(self.coarse.parents if self.coarse is not None else ()))))
+
+    def grouped_view(self) -> View:
+        """How the groups of the attribute's bins are read."""
+        if self.groups is None:
+            raise ModelError(f"attribute {self.attribute.name!r} has no groups of bins.")
+        return self.view.merged(self.groups)
 
     @property
     def view(self) -> View:
@@ -75,7 +101,7 @@ class MarginalModel:
     def __post_init__(self) -> None:
         seen: set[str] = set()
         for node in self.nodes:
-            if not set(node.parents) <= seen:
+            if not set(node.all_parents) <= seen:
                 raise ModelError(f"attribute {node.attribute.name!r} has a parent that comes after it.")
             seen.add(node.attribute.name)
 
@@ -99,26 +125,37 @@ class MarginalModel:
     def parents(self, attribute: str) -> tuple[str, ...]:
         """Return the earlier attributes that `attribute` depends on."""
         node = self.node(attribute)
-        needed = [*node.reads, *(name for parent in node.parents for name in self.node(parent).reads)]
+        needed = [*node.reads, *(name for parent in node.all_parents for name in self.node(parent).reads)]
         return tuple(dict.fromkeys(name for name in needed if name != attribute))
 
     def conditional(self, attribute: str, context: Mapping[str, IntArray], num_rows: int) -> Conditional:
         """Return P(attribute | earlier attributes) for rows whose parents' codes are in `context`."""
         node = self.node(attribute)
-        lines, index = self._lines(node, context, num_rows)
+        lines, index = self._lines(node.parents, node.in_groups, context, num_rows)
         if node.relative is not None:
             return tilted(node, node.relative, lines, index, context)
         with np.errstate(divide="ignore"):
             log = np.log(node.table[lines])
+        if node.coarse is not None and node.groups is not None:
+            coarse, place = self._lines(node.coarse.parents, node.coarse.in_groups, context, num_rows)
+            both, index = distinct_values(index * len(coarse) + place)
+            with np.errstate(divide="ignore"):
+                above = np.log(node.coarse.table[coarse])[:, node.groups]
+            log = log[both // len(coarse)] + above[both % len(coarse)]
         return Conditional(attribute=attribute, context=index, log_prob=log, cells=node.cells)
 
-    def _lines(self, node: Node, context: Mapping[str, IntArray], num_rows: int) -> tuple[IntArray, IntArray]:
-        """Return the lines of a node's table that rows need, and the place of each row's line among them."""
-        if not node.parents:
+    def _lines(
+        self, parents: Sequence[str], in_groups: Sequence[bool], context: Mapping[str, IntArray], num_rows: int
+    ) -> tuple[IntArray, IntArray]:
+        """Return the lines of a table that rows need, and the place of each row's line among them."""
+        if not parents:
             return np.zeros(1, dtype=np.int64), np.zeros(num_rows, dtype=np.int64)
-        views = {name: self.node(name).view for name in node.parents}
-        bins = [read(view, name, context) for name, view in views.items()]
-        return distinct_values(flatten_codes(bins, [view.bins for view in views.values()]))
+        views = [self._parent_view(name, grouped) for name, grouped in _parents(parents, in_groups)]
+        bins = [read(view, name, context) for name, view in zip(parents, views, strict=True)]
+        return distinct_values(flatten_codes(bins, [view.bins for view in views]))
+
+    def _parent_view(self, name: str, grouped: bool) -> View:
+        return self.node(name).grouped_view() if grouped else self.node(name).view
 
     def marginal(self, attributes: Sequence[str]) -> FloatArray:
         """Return the joint probabilities of the codes of `attributes`, one axis each."""
@@ -139,14 +176,29 @@ class MarginalModel:
         """
         if any(node.relative is not None for node in self.nodes):
             return self._counted(attributes)
-        place = {name: i for i, name in enumerate(self.sequence)}
-        sizes = [node.cells.map.bins for node in self.nodes]
-        wanted = [place[self.node(name).attribute.name] for name in attributes]
-        factors = []
-        for i, node in enumerate(self.nodes):
-            axes = (*(place[p] for p in node.parents), i)
-            factors.append((axes, node.table.reshape([sizes[a] for a in axes])))
-        return sum_product(factors, wanted)
+        factors, axis = self.factors()
+        return sum_product(factors, [axis[self.node(name).attribute.name] for name in attributes])
+
+    def factors(self) -> tuple[list[Factor], dict[str, int]]:
+        """Return the tables whose product is the distribution, and the axis of each attribute's bins in them.
+
+        An attribute has two axes, in the order of the sequence: groups of bins, where it has some, then bins.
+        """
+        axis = {node.attribute.name: 2 * i + 1 for i, node in enumerate(self.nodes)}
+        sizes = {axis[node.attribute.name]: node.view.bins for node in self.nodes}
+        sizes |= {axis[n.attribute.name] - 1: int(n.groups.max()) + 1 for n in self.nodes if n.groups is not None}
+        factors: list[Factor] = []
+        for node in self.nodes:
+            own = axis[node.attribute.name]
+            over = (*(axis[p] - grouped for p, grouped in _parents(node.parents, node.in_groups)), own)
+            factors.append((over, node.table.reshape([sizes[a] for a in over])))
+            if node.groups is not None:
+                factors.append(((own - 1, own), np.eye(sizes[own - 1])[:, node.groups]))
+            if node.coarse is not None:
+                above = _parents(node.coarse.parents, node.coarse.in_groups)
+                over = (*(axis[p] - grouped for p, grouped in above), own - 1)
+                factors.append((over, node.coarse.table.reshape([sizes[a] for a in over])))
+        return factors, axis
 
     def sample(
         self, num_rows: int, rng: np.random.Generator, given: Mapping[str, IntArray] | None = None
@@ -168,7 +220,7 @@ class MarginalModel:
         """
         from kamino.model.marginal.conditioning import condition
 
-        return None if any(node.relative is not None for node in self.nodes) else condition(self, allowed)
+        return None if any(node.relative is not None or node.coarse is not None or any(node.in_groups) for node in self.nodes) else condition(self, allowed)
 
     def _counted(self, attributes: Sequence[str]) -> FloatArray:
         """Count the bins of drawn rows; the same rows for the same model."""
@@ -326,6 +378,10 @@ def _weights(i: int, fields: Fields, arrays: Arrays) -> PhaseWeights:
 def _releases(items: Sequence[Any]) -> tuple[tuple[str, float], ...]:
     pairs = [Fields(dict(enumerate(each)) if isinstance(each, list) else None, where="release") for each in items]
     return tuple((pair.only(0, 1).text(0), pair.number(1)) for pair in pairs)
+
+
+def _parents(parents: Sequence[str], in_groups: Sequence[bool]) -> list[tuple[str, bool]]:
+    return list(zip(parents, in_groups or (False,) * len(parents), strict=True))
 
 
 def tilted(

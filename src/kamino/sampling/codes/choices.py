@@ -190,9 +190,16 @@ def _points(groups: IntArray, rng: np.random.Generator, independent: bool) -> Fl
 
 
 def make_choices(
-    conditional: Conditional, judge: Judge, checks: Sequence[DenialConstraint], columns: Columns
+    conditional: Conditional,
+    judge: Judge,
+    checks: Sequence[DenialConstraint],
+    columns: Columns,
+    *,
+    keep_bins: bool = False,
 ) -> Choices:
     """Cut a conditional down to what checks on single rows allow.
+
+    With `keep_bins`, checks that also read other columns are residual wherever a bin has more than one code.
 
     Guarantees:
         Without checks, codes keep their probabilities.  [test_choices_keep_probabilities]
@@ -200,23 +207,32 @@ def make_choices(
     """
     name = conditional.attribute
     own = [c for c in checks if c.attributes == (name,)]
-    mixed = [c for c in checks if c.attributes != (name,)]
+    mixed = tuple(c for c in checks if c.attributes != (name,))
     choices = _floored(_cut(conditional, judge, own))
     if not mixed:
         return choices
+    choices = replace(choices, residual=mixed)
+    if keep_bins and not choices.is_exact:
+        return choices
+    return list_codes(choices, judge, columns) or choices
+
+
+def list_codes(choices: Choices, judge: Judge, columns: Columns) -> Choices | None:
+    """Build the residual checks in, value by value; None if there are too many values."""
+    name, mixed = choices.attribute, choices.residual
     others = sorted({n for c in mixed for n in c.attributes if n != name})
     key = join_keys([choices.context, *(columns[other] for other in others)])
     _, first = np.unique(key, return_index=True)
     num_codes = int(choices.width.sum())
     if num_codes > DENSE or num_codes * len(first) > _DENSE_CELLS:
-        return replace(choices, residual=tuple(mixed))
+        return None
     dense = choices.by_code()
     down = {other: columns[other][first][:, None] for other in others}
     down[name] = dense.starts[None, :]
     log_weight = dense.log_weight[dense.context[first]]
     for constraint in mixed:
         log_weight[judge.violates(constraint, down, down)] = -np.inf
-    return replace(dense, context=key, log_weight=log_weight)
+    return replace(dense, context=key, log_weight=log_weight, residual=())
 
 
 def _cut(conditional: Conditional, judge: Judge, own: Sequence[DenialConstraint]) -> Choices:

@@ -7,36 +7,60 @@ independent given that attribute, cells c and c' that hold its value v have the 
     curvature ~ D + U U^T,   U[c, v] = (N / sqrt(tau)) P(c and v) / sqrt(P(v)),   D = sigma² + (N²/tau) P(c),
 
 with one column for each value of each attribute, and the inverse needs a matrix of that many columns only (Woodbury).
+A measurement of groups of an attribute's values has the columns of the values: P(c and v) = P(c) P(v) / P(v's group).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from kamino.model.marginal.graph.factor import FloatArray, sum_groups
+from kamino.model.marginal.graph.factor import FloatArray, first_of_runs, sum_groups
 from kamino.model.marginal.graph.measurement import Measurement
 from kamino.model.protocol import IntArray
 
+Within: TypeAlias = Mapping[int, tuple[IntArray, FloatArray]]
 #: Beyond so many values of all attributes, or numbers for one measurement, what is shared is left out.
 MOST_VALUES, MOST_NUMBERS = 4_000, 2_000_000
 #: A block of lines of U with more numbers than this is multiplied by way of the marginal's table.
 DENSE_NUMBERS = 20_000
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Axis:
+    """How the values of one axis of a measured table become columns, one for each value of `variable`.
+
+    `root` is what each column is multiplied by; `group` is the place on the axis of each column, None if its own.
+    """
+
+    variable: int
+    root: FloatArray
+    group: IntArray | None = None
+
+    def spread(self, columns: FloatArray) -> FloatArray:
+        """Return what numbers for the columns make of the values of the axis."""
+        scaled = columns * self.root
+        return scaled if self.group is None else np.add.reduceat(scaled, first_of_runs(self.group))
+
+    def collect(self, values: FloatArray) -> FloatArray:
+        """Return what numbers for the values of the axis, the first dimension, make of the columns."""
+        taken = values if self.group is None else values[self.group]
+        return taken * (self.root if values.ndim == 1 else self.root[:, None])
+
+
 class _Shared:
     """The lines of U that belong to one measurement, and which columns they have."""
 
-    def __init__(self, m: Measurement, table: FloatArray, lines: slice, columns: IntArray, factor: float) -> None:
+    def __init__(self, m: Measurement, table: FloatArray, lines: slice, columns: IntArray, axes: Sequence[_Axis]) -> None:
         self.lines, self.columns = lines, columns
-        self._measurement, self._table = m, table
-        self._ends = np.cumsum(table.shape)[:-1]
-        axes = range(table.ndim)
-        self._others = [tuple(i for i in axes if i != axis) for axis in axes]
-        self._shapes = [tuple(-1 if i == axis else 1 for i in axes) for axis in axes]
-        held = [np.maximum(table.sum(axis=others), 1e-12) for others in self._others]
-        self._roots = [factor / np.sqrt(each) for each in held]
+        self._measurement, self._table, self._axes = m, table, axes
+        self._ends = np.cumsum([len(axis.root) for axis in axes])[:-1]
+        places = range(table.ndim)
+        self._others = [tuple(i for i in places if i != place) for place in places]
+        self._shapes = [tuple(-1 if i == place else 1 for i in places) for place in places]
         #: P(measured cell and value) / sqrt(P(value)), scaled: a line for each measured cell, a column for each value.
         self.block: FloatArray | None = self.dense()
         if self.block.size > DENSE_NUMBERS:
@@ -47,10 +71,10 @@ class _Shared:
         m, table = self._measurement, self._table
         own = np.arange(table.size) if m.group is None else m.group
         parts = []
-        for root, shape in zip(self._roots, self._shapes, strict=True):
-            value = np.broadcast_to(np.arange(len(root)).reshape(shape), table.shape)
-            joint = sum_groups(own * len(root) + value.ravel(), table.ravel(), m.counts.size * len(root))
-            parts.append(np.stack([m.centred(c) for c in joint.reshape(m.counts.size, -1).T], axis=1) * root)
+        for size, axis, shape in zip(table.shape, self._axes, self._shapes, strict=True):
+            value = np.broadcast_to(np.arange(size).reshape(shape), table.shape)
+            joint = sum_groups(own * size + value.ravel(), table.ravel(), m.counts.size * size)
+            parts.append(axis.collect(np.stack([m.centred(c) for c in joint.reshape(m.counts.size, -1).T])).T)
         return np.concatenate(parts, axis=1)
 
     def times(self, columns: FloatArray) -> FloatArray:
@@ -58,8 +82,8 @@ class _Shared:
         if self.block is not None:
             return self.block @ columns
         spread: FloatArray = np.zeros(())
-        for part, root, shape in zip(np.split(columns, self._ends), self._roots, self._shapes, strict=True):
-            spread = spread + (part * root).reshape(shape)
+        for part, axis, shape in zip(np.split(columns, self._ends), self._axes, self._shapes, strict=True):
+            spread = spread + axis.spread(part).reshape(shape)
         return self._measurement.answer((self._table * spread).ravel())
 
     def transposed_times(self, lines: FloatArray) -> FloatArray:
@@ -67,8 +91,8 @@ class _Shared:
         if self.block is not None:
             return lines @ self.block
         table = self._table * self._measurement.spread(lines).reshape(self._table.shape)
-        parts = [np.add.reduce(table, axis=others) for others in self._others]
-        return np.concatenate([part * root for part, root in zip(parts, self._roots, strict=True)])
+        sums = [np.add.reduce(table, axis=others) for others in self._others]
+        return np.concatenate([axis.collect(each) for axis, each in zip(self._axes, sums, strict=True)])
 
 
 class InverseCurvature:
@@ -86,8 +110,12 @@ class InverseCurvature:
         *,
         num_rows: float,
         tau: float,
+        within: Within | None = None,
     ) -> None:
-        """Guess from the model's probabilities of the measured marginals, `tables`, and from what was measured."""
+        """Guess from the model's probabilities of the measured marginals, `tables`, and from what was measured.
+
+        `within` has, of each variable that is the groups of another's values, the group and probability of each value.
+        """
         self.factor = num_rows / float(np.sqrt(tau))
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.shared: list[_Shared] = []
@@ -95,11 +123,12 @@ class InverseCurvature:
         for number, m in enumerate(measurements):
             table = tables[number].reshape([sizes[a] for a in m.attributes])
             diagonal.append(m.sigma.ravel() ** 2 + self.factor**2 * _own(m, table, num_rows))
-            width = sum(sizes[a] for a in m.attributes)
+            axes = [self._axis(table, place, a, within or {}) for place, a in enumerate(m.attributes)]
+            width = sum(len(axis.root) for axis in axes)
             if starts[-1] <= MOST_VALUES and m.counts.size * width <= MOST_NUMBERS:
-                columns = np.concatenate([np.arange(starts[a], starts[a + 1]) for a in m.attributes])
+                columns = np.concatenate([np.arange(starts[x.variable], starts[x.variable + 1]) for x in axes])
                 lines = slice(place, place + m.counts.size)
-                self.shared.append(_Shared(m, table, lines, columns, self.factor))
+                self.shared.append(_Shared(m, table, lines, columns, axes))
             place += m.counts.size
         self.diagonal = np.concatenate(diagonal)
         inner = np.eye(starts[-1]) if self.shared else np.zeros((0, 0))
@@ -107,6 +136,17 @@ class InverseCurvature:
             block = each.dense()
             inner[np.ix_(each.columns, each.columns)] += block.T @ (block / self.diagonal[each.lines, None])
         self._inner = np.linalg.inv(inner)
+
+    def _axis(self, table: FloatArray, place: int, variable: int, within: Within) -> _Axis:
+        """How the values of an axis become columns."""
+        if variable not in within:
+            others = tuple(i for i in range(table.ndim) if i != place)
+            held = np.maximum(table.sum(axis=others), 1e-12)
+            return _Axis(variable=variable, root=self.factor / np.sqrt(held))
+        group, share = within[variable]
+        held = np.maximum(np.bincount(group, weights=share), 1e-12)
+        root = self.factor * np.sqrt(np.maximum(share, 0.0)) / held[group]
+        return _Axis(variable=variable - 1, root=root, group=group)
 
     def __call__(self, vector: FloatArray) -> FloatArray:
         """Return the inverse curvature times a vector."""

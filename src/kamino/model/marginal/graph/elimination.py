@@ -21,7 +21,7 @@ def sum_product(factors: Sequence[Factor], wanted: Sequence[int]) -> FloatArray:
         Equals summing the whole joint table.  [test_marginals_match_brute_force]
     """
     live: list[Factor] = list(factors)
-    for a in range(len(factors) - 1, -1, -1):
+    for a in sorted({a for axes, _ in factors for a in axes}, reverse=True):
         if a in wanted:
             continue
         mine = [f for f in live if a in f[0]]

@@ -1,8 +1,12 @@
-"""Tables over attributes with one fixed order of axes, so that no operation ever needs a transpose."""
+"""Tables over variables with one fixed order of axes, so that no operation ever needs a transpose.
+
+A variable may be the *groups* of another one's values (see `Groups`): its number is the next one, so it takes the place
+of the other among the axes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -10,6 +14,8 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+Groups: TypeAlias = Mapping[int, IntArray]
+"""Of each variable that is the groups of the one before it: the group of each of that one's values, in order."""
 
 
 def sum_groups(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
@@ -37,6 +43,80 @@ def project(table: FloatArray, clique: Sequence[int], keep: Sequence[int]) -> Fl
     return result
 
 
+def without_groups(variables: Iterable[int], groups: Groups) -> tuple[int, ...]:
+    """Return variables, sorted, without those that are groups of another one of them."""
+    held = set(variables)
+    return tuple(sorted(v for v in held if v not in groups or v - 1 not in held))
+
+
+def with_groups(variables: Iterable[int], groups: Groups) -> set[int]:
+    """Return variables and the groups of their values."""
+    held = set(variables)
+    return held | {v + 1 for v in held if v + 1 in groups}
+
+
+class Projection:
+    """Sums a table over a clique down to some of its variables, or to groups of their values; and spreads it again.
+
+    Guarantees:
+        Summing and spreading are each other's transpose.  [test_projection_and_its_transpose]
+    """
+
+    def __init__(self, clique: Sequence[int], part: Sequence[int], sizes: Sequence[int], groups: Groups) -> None:
+        kept = set(part)
+        coarse = [v not in kept and v + 1 in groups and v + 1 in kept for v in clique]
+        held = [v in kept or is_coarse for v, is_coarse in zip(clique, coarse, strict=True)]
+        self.axes = tuple(i for i, stays in enumerate(held) if not stays)
+        #: The shape that lets the sums broadcast against the clique, once groups are spread over their values.
+        self.shape = tuple(
+            (sizes[v + 1] if is_coarse else sizes[v]) if stays else 1
+            for v, stays, is_coarse in zip(clique, held, coarse, strict=True)
+        )
+        self._grouped = [(i, groups[v + 1]) for i, v in enumerate(clique) if coarse[i]]
+        place = np.cumsum(held) - 1
+        self._runs = [(int(place[i]), first_of_runs(group)) for i, group in self._grouped]
+
+    def sum(self, table: FloatArray) -> FloatArray:
+        """Return the sums, one axis for each variable of the part."""
+        found: FloatArray = np.add.reduce(table, axis=self.axes) if self.axes else table
+        for axis, starts in self._runs:
+            found = np.add.reduceat(found, starts, axis=axis)
+        return found
+
+    def max(self, table: FloatArray) -> FloatArray:
+        """Return the largest numbers, one axis for each variable of the part."""
+        found: FloatArray = np.maximum.reduce(table, axis=self.axes) if self.axes else table
+        for axis, starts in self._runs:
+            found = np.maximum.reduceat(found, starts, axis=axis)
+        return found
+
+    def spread(self, part: FloatArray) -> FloatArray:
+        """Return a table over the part as one that broadcasts against the clique."""
+        found = part.reshape(self.shape)
+        for axis, group in self._grouped:
+            found = np.take(found, group, axis=axis)
+        return found
+
+
+def first_of_runs(group: IntArray) -> IntArray:
+    """Return the first value of each group; groups are runs of values."""
+    return np.flatnonzero(np.diff(group, prepend=-1))
+
+
+def with_both(table: FloatArray, clique: Sequence[int], wanted: Sequence[int], sizes: Sequence[int], groups: Groups) -> FloatArray:
+    """Sum a table down to the sorted `wanted`, which may have a variable beside the groups of its values."""
+    base = without_groups(wanted, groups)
+    found = Projection(clique, base, sizes, groups).sum(table)
+    for axis, v in enumerate(wanted):
+        if v not in base:
+            # The groups come right after their variable.
+            only = np.eye(sizes[v])[groups[v]]
+            shape = [1] * (found.ndim + 1)
+            shape[axis - 1], shape[axis] = only.shape
+            found = np.expand_dims(found, axis) * only.reshape(shape)
+    return found
+
+
 def divide(top: FloatArray, bottom: FloatArray) -> FloatArray:
     """Divide, with 0/0 = 0: a configuration that cannot occur has no mass to hand on."""
     shape = np.broadcast_shapes(top.shape, bottom.shape)
@@ -52,25 +132,24 @@ class SharedSums:
         Equals summing each marginal by itself, and adding each by itself.  [test_shared_sums_match_single_ones]
     """
 
-    def __init__(self, clique: Sequence[int], sizes: Sequence[int]) -> None:
+    def __init__(self, clique: Sequence[int], sizes: Sequence[int], groups: Groups | None = None) -> None:
         self._clique = tuple(clique)
-        self._sizes = sizes
-        #: By first axis: number of the marginal, axes to sum over, shape that broadcasts.
-        self._parts: list[list[tuple[int, tuple[int, ...], tuple[int, ...]]]] = [[] for _ in clique]
+        self._sizes, self._groups = sizes, groups or {}
+        #: By first axis: number of the marginal, and how it is summed.
+        self._parts: list[list[tuple[int, Projection]]] = [[] for _ in clique]
 
     def add(self, number: int, part: Sequence[int]) -> None:
         """Add a marginal over `part`, to be known by `number`."""
-        first = self._clique.index(part[0])
-        later = self._clique[first:]
-        self._parts[first].append((number, drop_axes(later, part), spread_shape(later, part, self._sizes)))
+        first = self._clique.index(part[0] if part[0] in self._clique else part[0] - 1)
+        self._parts[first].append((number, Projection(self._clique[first:], part, self._sizes, self._groups)))
 
     def project(self, table: FloatArray) -> dict[int, FloatArray]:
         """Return all marginals of `table`."""
         found: dict[int, FloatArray] = {}
         last = max((first for first, parts in enumerate(self._parts) if parts), default=-1)
         for parts in self._parts[: last + 1]:
-            for number, axes, _ in parts:
-                found[number] = np.add.reduce(table, axis=axes) if axes else table
+            for number, projection in parts:
+                found[number] = projection.sum(table)
             table = np.add.reduce(table, axis=0)
         return found
 
@@ -78,8 +157,8 @@ class SharedSums:
         """Return the sum of `tables` (by number, flattened), each spread over the clique's table."""
         total: FloatArray = np.zeros((), dtype=tables[0].dtype if tables else np.float64)
         for first in range(len(self._clique) - 1, -1, -1):
-            for number, _, shape in self._parts[first]:
-                total = total + tables[number].reshape(shape)
+            for number, projection in self._parts[first]:
+                total = total + projection.spread(tables[number])
             # Later axes stay as they are; an axis that no marginal has touched is spread by the one who adds.
             total = total.reshape((1,) * (len(self._clique) - first - total.ndim) + total.shape)
         return total

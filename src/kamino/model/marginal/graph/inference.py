@@ -25,7 +25,7 @@ import numpy as np
 
 from kamino.model.marginal.graph.curvature import InverseCurvature
 from kamino.model.marginal.graph.descent import minimise
-from kamino.model.marginal.graph.factor import FloatArray, SharedSums, spread_shape
+from kamino.model.marginal.graph.factor import FloatArray, IntArray, Projection, SharedSums, with_both
 from kamino.model.marginal.graph.junction import Clique, JunctionTree
 from kamino.model.marginal.graph.measurement import LEAST_SIGMA as LEAST_SIGMA
 from kamino.model.marginal.graph.measurement import Key as Key
@@ -49,19 +49,25 @@ class Fit:
     multipliers: Mapping[Key, FloatArray]
     iterations: int
 
+    def joint(self, variables: Clique) -> FloatArray:
+        """Return the probabilities of variables, sorted, that share a clique; also of one beside its own groups."""
+        home = self.tree.home(variables)
+        assert home is not None, "the variables share no clique"
+        return with_both(self.beliefs[home], self.tree.cliques[home], variables, self.tree.sizes, self.tree.groups)
+
 
 def potentials_of(
-    tree: JunctionTree, zeros: Mapping[Clique, FloatArray], prior: Sequence[FloatArray]
+    tree: JunctionTree, zeros: Mapping[Clique, FloatArray], prior: Mapping[int, FloatArray]
 ) -> list[FloatArray]:
     """Return the log potentials of cliques before anything is measured: what is forbidden, and the prior's weights."""
     base = [np.zeros(tuple(tree.sizes[a] for a in clique)) for clique in tree.cliques]
-    weights: list[tuple[Clique, FloatArray]] = [((a,), weight) for a, weight in enumerate(prior)]
+    weights: list[tuple[Clique, FloatArray]] = [((a,), weight) for a, weight in prior.items()]
     for attributes, factor in (*zeros.items(), *weights):
         home = tree.home(attributes)
         assert home is not None, "a mask or a weight is outside the tree"
         with np.errstate(divide="ignore"):
             log = np.log(factor.astype(float))
-        base[home] += log.reshape(spread_shape(tree.cliques[home], attributes, tree.sizes))
+        base[home] += Projection(tree.cliques[home], attributes, tree.sizes, tree.groups).spread(log)
     return base
 
 
@@ -79,17 +85,17 @@ class _Dual:
         *,
         num_rows: float,
         tau: float,
-        prior: Sequence[FloatArray] | None = None,
+        prior: Mapping[int, FloatArray] | None = None,
     ) -> None:
         self.propagate = Propagator(tree)
         self.measurements = measurements
         self.num_rows, self.tau = num_rows, tau
-        self.shared = [SharedSums(clique, tree.sizes) for clique in tree.cliques]
+        self.shared = [SharedSums(clique, tree.sizes, tree.groups) for clique in tree.cliques]
         for i, m in enumerate(measurements):
             home = tree.home(m.attributes)
             assert home is not None, "a measured marginal is outside the tree"
             self.shared[home].add(i, m.attributes)
-        base = potentials_of(tree, zeros, prior or ())
+        base = potentials_of(tree, zeros, prior or {})
         self.base: dict[Any, list[FloatArray]] = {
             kind: [table.astype(kind) for table in base] for kind in (np.float32, np.float64)
         }
@@ -129,7 +135,7 @@ def infer(
     *,
     num_rows: float,
     tau: float,
-    prior: Sequence[FloatArray] | None = None,
+    prior: Mapping[int, FloatArray] | None = None,
     zeros: Mapping[Clique, FloatArray] | None = None,
     start: Mapping[Key, FloatArray] | None = None,
     iterations: int = 200,
@@ -148,8 +154,9 @@ def infer(
     merged = combine(measurements)
     dual = _Dual(tree, merged, zeros or {}, num_rows=num_rows, tau=tau, prior=prior)
     point = np.concatenate([(start or {}).get(m.key, np.zeros(m.counts.size)) for m in merged])
-    tables = dual.tables(dual.beliefs(point)[0])
-    inverse = InverseCurvature(merged, tables, tree.sizes, num_rows=num_rows, tau=tau)
+    start_beliefs = dual.beliefs(point)[0]
+    tables = dual.tables(start_beliefs)
+    inverse = InverseCurvature(merged, tables, tree.sizes, num_rows=num_rows, tau=tau, within=_within(tree, start_beliefs))
     limit = enough * len(point)
     used, done = 0, False
     for dual.kind, resolution in RESOLUTION.items():
@@ -173,3 +180,13 @@ def infer(
         multipliers={m.key: part for m, part in zip(merged, parts, strict=True)},
         iterations=used,
     )
+
+
+def _within(tree: JunctionTree, beliefs: Sequence[FloatArray]) -> dict[int, tuple[IntArray, FloatArray]]:
+    """Return, for each variable that is the groups of another's values, the group and the probability of each value."""
+    found = {}
+    for v, group in tree.groups.items():
+        home = tree.home((v - 1,))
+        assert home is not None, "a variable is outside the tree"
+        found[v] = group, Projection(tree.cliques[home], (v - 1,), tree.sizes, tree.groups).sum(beliefs[home])
+    return found

@@ -1,7 +1,11 @@
-"""The shape of the graphical model: attributes, an order that eliminates them, and the tree of cliques it gives.
+"""The shape of the graphical model: variables, an order that eliminates them, and the tree of cliques it gives.
 
-Attributes are indices 0..d-1 here. Eliminating them in the reverse of the sequence makes the parents of each attribute
-(its neighbours when it is eliminated) earlier attributes.
+Variables are indices 0..d-1 here. Eliminating them in the reverse of the sequence makes the parents of each variable
+(its neighbours when it is eliminated) earlier variables.
+
+A variable may be the groups of the values of the one before it (`groups`). It comes right before that one in the
+sequence, and where a clique has both, the table of the clique needs an axis for the finer one only. So a dependence
+that was measured between groups costs the model the cells of groups, and not those of all values.
 """
 
 from __future__ import annotations
@@ -9,8 +13,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import heapify, heappop, heappush
+
+from kamino.model.marginal.graph.factor import Groups, with_groups, without_groups
 
 Clique = tuple[int, ...]
 _UNIT = 2**40
@@ -30,24 +37,29 @@ class JunctionTree:
     parents: tuple[Clique, ...]
     cliques: tuple[Clique, ...]
     parent: tuple[int, ...]
+    groups: Groups = field(default_factory=dict)
 
     @property
     def cells(self) -> int:
         """The number of cells of all clique tables together."""
         return sum(math.prod(self.sizes[a] for a in clique) for clique in self.cliques)
 
-    def home(self, attributes: Iterable[int]) -> int | None:
-        """Return the smallest clique that holds all `attributes`, or None."""
-        wanted = set(attributes)
-        holding = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
+    def home(self, variables: Iterable[int]) -> int | None:
+        """Return the smallest clique that holds all `variables`, or None."""
+        wanted = set(variables)
+        holding = [i for i, held in enumerate(self._held) if wanted <= held]
         return min(holding, key=lambda i: math.prod(self.sizes[a] for a in self.cliques[i]), default=None)
 
     def separator(self, index: int) -> Clique:
         """Return what clique `index` shares with its parent."""
         if self.parent[index] < 0:
             return ()
-        above = set(self.cliques[self.parent[index]])
-        return tuple(a for a in self.cliques[index] if a in above)
+        return without_groups(self._held[index] & self._held[self.parent[index]], self.groups)
+
+    @cached_property
+    def _held(self) -> list[set[int]]:
+        """What each clique says something of: its variables, and the groups of their values."""
+        return [with_groups(clique, self.groups) for clique in self.cliques]
 
 
 def eliminate(
@@ -55,13 +67,14 @@ def eliminate(
     cliques: Iterable[Clique],
     sequence: Sequence[int] | None,
     after: Mapping[int, int] | None = None,
+    groups: Groups | None = None,
 ) -> tuple[tuple[int, ...], tuple[Clique, ...]]:
-    """Eliminate all attributes; return the sequence (last eliminated first) and each attribute's parents.
+    """Eliminate all variables; return the sequence (last eliminated first) and each variable's parents.
 
-    Without a sequence the attribute whose clique is smallest goes next; `after` says which attribute must come after
-    which other in the sequence then.
+    Without a sequence the variable whose clique is smallest goes next, and its groups right after it; `after` says which
+    variable must come after which other in the sequence then.
     """
-    done, parents = Graph(sizes, cliques, sequence, after).eliminate()
+    done, parents = Graph(sizes, cliques, sequence, after, groups).eliminate()
     return tuple(reversed(done)), tuple(tuple(sorted(near)) for near in parents)
 
 
@@ -74,25 +87,25 @@ class Graph:
         cliques: Iterable[Clique],
         sequence: Sequence[int] | None,
         after: Mapping[int, int] | None = None,
+        groups: Groups | None = None,
     ) -> None:
-        self._sizes, self._sequence, self._after = sizes, sequence, after or {}
+        self._sizes, self._sequence, self._after, self._groups = sizes, sequence, after or {}, groups or {}
         # Whole numbers add up to the same in any order.
         self._logs = [round(math.log(size) * _UNIT) for size in sizes]
         self._near: list[set[int]] = [set() for _ in sizes]
-        self._weight = list(self._logs)
         self._counted: dict[Clique, int] = {}
-        for clique in cliques:
+        for clique in (*cliques, *((v - 1, v) for v in self._groups)):
             self.add(clique)
 
     def add(self, clique: Clique) -> None:
-        """Let the attributes of a clique share one."""
-        self._join(self._near, self._weight, clique)
+        """Let the variables of a clique share one."""
+        _join(self._near, clique)
         self._counted.clear()
 
     def cells_with(self, clique: Clique = ()) -> int:
         """Return the cells of the tree that one more clique would give, without making the tree.
 
-        A clique is counted once until another one is added: marginals of several resolutions share their attributes.
+        A clique is counted once until another one is added: marginals of several resolutions share their variables.
 
         Guarantees:
             Equals the cells of `build_tree`.  [test_cells_are_counted_without_the_tree]
@@ -102,64 +115,85 @@ class Graph:
         return self._counted[clique]
 
     def _count(self, clique: Clique) -> int:
-        sizes = self._sizes
+        sizes, groups = self._sizes, self._groups
         done, parents = self.eliminate(clique)
         place = {a: i for i, a in enumerate(done)}
-        # The clique of an attribute is not maximal if it is all that another one had when it went.
+        # The clique of a variable is not maximal if it is all that another one had when it went.
         inner = set()
         for above in parents:
             if above:
                 first = min(above, key=place.__getitem__)
                 if len(above) == len(parents[first]) + 1:
                     inner.add(first)
-        return sum(math.prod((sizes[a], *(sizes[b] for b in parents[a]))) for a in done if a not in inner)
+        found = 0
+        for a in done:
+            if a not in inner:
+                held = parents[a] | {a}
+                found += math.prod(sizes[b] for b in held if b not in groups or b - 1 not in held)
+        return found
 
     def eliminate(self, clique: Clique = ()) -> tuple[list[int], list[set[int]]]:
-        """Return the order of elimination, with one more clique, and the neighbours of each attribute when it goes."""
-        near, weight, logs = [set(others) for others in self._near], list(self._weight), self._logs
-        self._join(near, weight, clique)
+        """Return the order of elimination, with one more clique, and the neighbours of each variable when it goes."""
+        near = [set(others) for others in self._near]
+        _join(near, clique)
+        done: list[int] = []
         if self._sequence is not None:
             for a in reversed(self._sequence):
-                for b in near[a]:
-                    near[b] |= near[a]
-                    near[b] -= {a, b}
+                _take_out(near, a)
             return list(reversed(self._sequence)), near
+        groups, last = self._groups, len(near)
         waiting = Counter(self._after.values())
-        # The heap also holds what weights were before. Ties go to the last attribute.
-        heap = [(weight[a], -a) for a in range(len(near)) if not waiting[a]]
+        weight = [0 if a in groups else self._weight(near, a) for a in range(last)]
+        # The heap also holds what weights were before. Ties go to the last variable.
+        heap = [(weight[a], -a) for a in range(last) if a not in groups and not waiting[a]]
         heapify(heap)
-        gone = [False] * len(near)
-        done: list[int] = []
-        while len(done) < len(near):
+        gone = [False] * last
+        while heap:
             size, a = heappop(heap)
             a = -a
             if gone[a] or size != weight[a]:
                 continue
             gone[a] = True
-            done.append(a)
-            around = near[a]
-            for b in around:
-                others = near[b]
-                others.discard(a)
-                new = around - others
-                new.discard(b)
-                others |= new
-                weight[b] += sum(logs[c] for c in new) - logs[a]
-                if not waiting[b]:
-                    heappush(heap, (weight[b], -b))
+            around = set(near[a])
+            for b in (a, a + 1) if a + 1 in groups else (a,):
+                around |= near[b]
+                done.append(b)
+                _take_out(near, b)
+            touched = {b - 1 if b in groups else b for b in around if b not in (a, a + 1 if a + 1 in groups else a)}
             base = self._after.get(a)
             if base is not None:
                 waiting[base] -= 1
-                if not waiting[base]:
-                    heappush(heap, (weight[base], -base))
+                touched.add(base)
+            for b in touched:
+                weight[b] = self._weight(near, b)
+                if not waiting[b]:
+                    heappush(heap, (weight[b], -b))
         return done, near
 
-    def _join(self, near: list[set[int]], weight: list[int], clique: Clique) -> None:
-        for a in clique:
-            new = set(clique) - near[a]
-            new.discard(a)
-            near[a] |= new
-            weight[a] += sum(self._logs[b] for b in new)
+    def _weight(self, near: Sequence[set[int]], a: int) -> int:
+        """The logarithm of the cells of the larger clique that eliminating `a`, and its groups, would make."""
+        own = self._size({a, *near[a]})
+        if a + 1 not in self._groups:
+            return own
+        return max(own, self._size((near[a] | near[a + 1]) - {a}))
+
+    def _size(self, held: set[int]) -> int:
+        logs, groups = self._logs, self._groups
+        return sum(logs[b] for b in held if b not in groups or b - 1 not in held)
+
+
+def _join(near: Sequence[set[int]], clique: Clique) -> None:
+    for a in clique:
+        near[a].update(clique)
+        near[a].discard(a)
+
+
+def _take_out(near: Sequence[set[int]], a: int) -> None:
+    """Eliminate a variable: its neighbours become each other's. Its own set stays as it was."""
+    around = near[a]
+    for b in around:
+        near[b] |= around
+        near[b] -= {a, b}
 
 
 def build_tree(
@@ -167,9 +201,11 @@ def build_tree(
     cliques: Iterable[Clique],
     sequence: Sequence[int] | None = None,
     after: Mapping[int, int] | None = None,
+    groups: Groups | None = None,
 ) -> JunctionTree:
     """Triangulate along the sequence (see `eliminate`) and connect the maximal cliques."""
-    order, parents = eliminate(sizes, cliques, sequence, after)
+    groups = groups or {}
+    order, parents = eliminate(sizes, cliques, sequence, after, groups)
     place = {a: i for i, a in enumerate(order)}
     kept: list[Clique] = []
     parent: list[int] = []
@@ -190,4 +226,11 @@ def build_tree(
             # The clique above is exactly the parents: it grows instead of getting a child that contains it.
             kept[index] = tuple(sorted((*kept[index], a)))
             holder[a] = index
-    return JunctionTree(sizes=tuple(sizes), sequence=order, parents=parents, cliques=tuple(kept), parent=tuple(parent))
+    return JunctionTree(
+        sizes=tuple(sizes),
+        sequence=order,
+        parents=parents,
+        cliques=tuple(without_groups(clique, groups) for clique in kept),
+        parent=tuple(parent),
+        groups=groups,
+    )

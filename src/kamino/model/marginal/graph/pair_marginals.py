@@ -12,19 +12,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kamino.model.marginal.graph.factor import FloatArray, divide, project, spread_shape
+from kamino.model.marginal.graph.factor import FloatArray, divide, spread_shape, with_both
 from kamino.model.marginal.graph.junction import Clique, JunctionTree
 
 
 def pair_marginals(tree: JunctionTree, beliefs: Sequence[FloatArray]) -> dict[Clique, FloatArray]:
-    """Return P(a, b) for all pairs of attributes a < b.
+    """Return P(a, b) for all pairs of variables a < b but those that are groups of another's values.
 
     Guarantees:
         Equals summing the whole joint table.  [test_pair_marginals_match_brute_force]
     """
     steps = _Steps(tree, beliefs)
     at_home: dict[int, list[int]] = {}
-    for a in range(len(tree.sizes)):
+    for a in (a for a in range(len(tree.sizes)) if a not in tree.groups):
         home = tree.home((a,))
         assert home is not None
         at_home.setdefault(home, []).append(a)
@@ -50,7 +50,7 @@ class _Steps:
     def start(self, clique: int, walker: int, target: Clique) -> FloatArray:
         """Return P(walker, target), a line for each value of the walker; both are in the clique."""
         sizes, inside = self.tree.sizes, self.tree.cliques[clique]
-        joint = project(self.beliefs[clique], inside, tuple(sorted({walker, *target})))
+        joint = with_both(self.beliefs[clique], inside, sorted({walker, *target}), sizes, self.tree.groups)
         if walker in target:
             only = np.eye(sizes[walker]).reshape(sizes[walker], *spread_shape(target, (walker,), sizes))
             return (only * joint).reshape(sizes[walker], -1)
@@ -78,7 +78,7 @@ class _Steps:
         """Return P(new | shared, left) as a matrix (left by new) for each value of what is shared."""
         sizes = self.tree.sizes
         axes = sorted((*shared, *left, *new))
-        joint = project(self.beliefs[clique], self.tree.cliques[clique], axes)
+        joint = with_both(self.beliefs[clique], self.tree.cliques[clique], axes, sizes, self.tree.groups)
         joint = joint.transpose([axes.index(a) for a in (*shared, *left, *new)])
         joint = joint.reshape(-1, math.prod(sizes[a] for a in left), math.prod(sizes[a] for a in new))
         return divide(joint, joint.sum(axis=2, keepdims=True))
@@ -89,7 +89,7 @@ def _walk(steps: _Steps, home: int, walkers: Sequence[int], found: dict[Clique, 
     tree = steps.tree
     ends = np.cumsum([tree.sizes[a] for a in walkers])
     met = set(tree.cliques[home])
-    for b in tree.cliques[home]:
+    for b in _not_grouped(tree, home):
         for a in walkers:
             if a < b:
                 found[a, b] = steps.start(home, a, (b,))
@@ -99,7 +99,7 @@ def _walk(steps: _Steps, home: int, walkers: Sequence[int], found: dict[Clique, 
     ]
     while pending:
         here, origin, separator, carried = pending.pop()
-        for b in tree.cliques[here]:
+        for b in _not_grouped(tree, here):
             if b not in met and any(a < b for a in walkers):
                 tables = np.split(steps(carried, here, separator, (b,)), ends[:-1])
                 found.update(((a, b), table) for a, table in zip(walkers, tables, strict=True) if a < b)
@@ -109,3 +109,7 @@ def _walk(steps: _Steps, home: int, walkers: Sequence[int], found: dict[Clique, 
             for there, onward in steps.next[here]
             if there != origin
         )
+
+
+def _not_grouped(tree: JunctionTree, clique: int) -> list[int]:
+    return [b for b in tree.cliques[clique] if b not in tree.groups]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kamino.model.marginal.graph.factor import FloatArray, drop_axes, spread_shape
+from kamino.model.marginal.graph.factor import FloatArray, Projection
 from kamino.model.marginal.graph.junction import JunctionTree
 
 #: Sums that are smaller, relative to the shift, or larger than its inverse, are computed again with another shift.
@@ -26,14 +26,12 @@ class Propagator:
 
     def __init__(self, tree: JunctionTree) -> None:
         self.tree = tree
-        sizes, cliques = tree.sizes, tree.cliques
+        sizes, cliques, groups = tree.sizes, tree.cliques, tree.groups
         self.shapes = [tuple(sizes[a] for a in clique) for clique in cliques]
         separators = [tree.separator(i) for i in range(len(cliques))]
-        self._rest = [drop_axes(clique, sep) for clique, sep in zip(cliques, separators, strict=True)]
-        self._in_child = [spread_shape(c, s, sizes) for c, s in zip(cliques, separators, strict=True)]
         above = [cliques[max(p, 0)] for p in tree.parent]
-        self._in_parent = [spread_shape(c, s, sizes) for c, s in zip(above, separators, strict=True)]
-        self._off_parent = [drop_axes(c, s) for c, s in zip(above, separators, strict=True)]
+        self._own = [Projection(c, s, sizes, groups) for c, s in zip(cliques, separators, strict=True)]
+        self._above = [Projection(c, s, sizes, groups) for c, s in zip(above, separators, strict=True)]
         self._shift: list[FloatArray | None] = [None] * len(cliques)
 
     def __call__(self, potentials: Sequence[FloatArray]) -> tuple[list[FloatArray], float]:
@@ -50,36 +48,32 @@ class Propagator:
         for i in range(len(beliefs) - 1, -1, -1):
             beliefs[i], totals[i], message = self._close(i, beliefs[i])
             if parent[i] >= 0:
-                beliefs[parent[i]] += message.reshape(self._in_parent[i])
+                beliefs[parent[i]] += self._above[i].spread(message)
             else:
                 log_total = float(message.reshape(()))
         for i in range(len(beliefs)):
-            above = np.ones((), dtype=beliefs[i].dtype)
-            if parent[i] >= 0:
-                above = beliefs[parent[i]]
-                axes = self._off_parent[i]
-                above = (np.add.reduce(above, axis=axes) if axes else above).reshape(self._in_child[i])
-            beliefs[i] *= above / totals[i]
+            own = 1 / totals[i] if parent[i] < 0 else self._above[i].sum(beliefs[parent[i]]) / totals[i]
+            beliefs[i] *= self._own[i].spread(own)
         return beliefs, log_total
 
     def _close(self, i: int, table: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return exp of a table, shifted; its sums for each separator configuration (1 for 0); their logarithms."""
-        rest, shift = self._rest[i], self._shift[i]
+        own, shift = self._own[i], self._shift[i]
         if shift is not None:
             with np.errstate(over="ignore"):
-                near = np.exp(table - shift)
-                total = np.add.reduce(near, axis=rest, keepdims=True)
+                near = np.exp(table - own.spread(shift))
+                total = own.sum(near)
             if total.min() > _LEAST and total.max() < 1 / _LEAST:
                 message = np.log(total) + shift
                 self._shift[i] = message
                 return near, total, message
-        peak = table.max(axis=rest, keepdims=True)
+        peak = own.max(table)
         # A separator configuration without any allowed cell sends -inf up and keeps no mass.
-        np.copyto(peak, 0.0, where=np.isneginf(peak))
-        table = np.exp(table - peak)
-        total = np.add.reduce(table, axis=rest, keepdims=True)
+        peak = np.where(np.isneginf(peak), np.zeros((), dtype=peak.dtype), peak)
+        table = np.exp(table - own.spread(peak))
+        total = own.sum(table)
         with np.errstate(divide="ignore"):
             message = np.log(total) + peak
         self._shift[i] = message if total.min() > 0 else None
-        np.copyto(total, 1.0, where=total == 0)
+        total = np.where(total == 0, np.ones((), dtype=total.dtype), total)
         return table, total, message

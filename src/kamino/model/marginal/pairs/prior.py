@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.factor import FloatArray, project
+from kamino.model.marginal.graph.factor import FloatArray, Projection
 from kamino.model.marginal.graph.inference import Measurement, combine, potentials_of
 from kamino.model.marginal.graph.junction import build_tree
 from kamino.model.marginal.graph.propagation import Propagator
@@ -45,16 +45,23 @@ def independent_prior(frame: Frame, measured: Sequence[Measurement]) -> list[Flo
 def _fit_weights(frame: Frame, margins: Sequence[FloatArray]) -> list[FloatArray]:
     """Scale weights until their product over the allowed combinations has the margins (proportional fitting)."""
     weights = [margin.copy() for margin in margins]
-    alone = [(a,) for a in range(len(frame.sizes))]
-    tree = build_tree(frame.sizes, [*alone, *frame.allowed], frame.sequence, frame.after)
-    propagate = Propagator(tree)
+    # Attributes that no check speaks of are independent of the others.
+    tied = sorted({a for clique in frame.allowed for a in clique})
+    place = {a: i for i, a in enumerate(tied)}
+    sizes = [frame.sizes[a] for a in tied]
+    masks = {tuple(place[a] for a in clique): mask for clique, mask in frame.allowed.items()}
+    tree = build_tree(sizes, [*((i,) for i in range(len(tied))), *masks])
+    propagate, closed = Propagator(tree), potentials_of(tree, masks, {})
+    homes = [tree.home((i,)) or 0 for i in range(len(tied))]
+    alone = [Projection(tree.cliques[home], (i,), sizes, {}) for i, home in enumerate(homes)]
     for _ in range(_ROUNDS):
         far = 0.0
-        for a in sorted({a for clique in frame.allowed for a in clique}):
-            beliefs, _ = propagate(potentials_of(tree, frame.allowed, weights))
-            home = tree.home((a,))
-            assert home is not None, "an attribute is outside the tree"
-            held = project(beliefs[home], tree.cliques[home], (a,))
+        for i, a in enumerate(tied):
+            potentials = list(closed)
+            for j, home in enumerate(homes):
+                potentials[home] = potentials[home] + alone[j].spread(np.log(weights[tied[j]]))
+            beliefs, _ = propagate(potentials)
+            held = alone[i].sum(beliefs[homes[i]])
             far = max(far, float(np.abs(held - margins[a]).sum()))
             step = np.clip(margins[a] / np.maximum(held, _LEAST), 1 / _STEP, _STEP)
             scaled = np.maximum(weights[a] * step, _LEAST)

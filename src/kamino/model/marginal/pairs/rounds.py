@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from kamino.model.marginal.columns.resolution import Resolution
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer
 from kamino.model.marginal.graph.junction import Clique, build_tree
@@ -86,20 +85,21 @@ class RoundPlan:
 
 def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, purse: Purse, plan: RoundPlan) -> Fit:
     """Measure in rounds until the budget, but for what is reserved, is used; return the fitted model."""
-    measured = list(first)
-    cliques: list[Clique] = [(i,) for i in range(len(frame.sizes))]
-    cliques += [*frame.allowed, *plan.joined, *(m.attributes for m in first if len(m.attributes) > 1)]
+    levels = frame.levels
+    measured = [replace(m, attributes=levels.bins(m.attributes)) for m in first]
+    pairs_seen = {m.attributes for m in first if len(m.attributes) > 1} | set(frame.allowed)
+    cliques = [levels.bins(each) for each in (*((i,) for i in range(len(frame.sizes))), *pairs_seen, *plan.joined)]
     prior = independent_prior(frame, first)
     fit = _infer(frame, cliques, measured, None, plan.effort, prior=prior)
     before: dict[Key, FloatArray] = {}
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
-        answers = pair_answers(fit, frame.num_rows)
+        answers = pair_answers(frame, fit)
         asked: dict[Clique, FloatArray] = {pair: answers[pair] for pair in pairs}
         scored = score_pairs(frame, measurer, purse, asked, scores[0].share, forced=plan.forced)
         if len(scores) > 1:
             scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)
-        known = {**find_determined(answers, cliques, frame.num_rows), **plan.determined}
+        known = {**find_determined(answers, sorted(pairs_seen), frame.num_rows), **plan.determined}
         useful = [s for s in scored if not _is_implied(s.attributes, known)]
         last = marginals.rule is Rule.REST
         share = purse.left - plan.reserved if last else marginals.share
@@ -108,10 +108,12 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
         measurer.expect([frame.candidate(s.attributes, s.resolution) for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
+            variables = measured[-1].attributes
             if s.attributes in answers:
-                before.setdefault(measured[-1].key, answers[s.attributes])
-            if s.attributes not in cliques:
-                cliques.append(s.attributes)
+                before.setdefault(measured[-1].key, levels.seen(answers[s.attributes], s.attributes, variables))
+            pairs_seen.add(s.attributes)
+            if variables not in cliques:
+                cliques.append(variables)
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior)
     noisy = purse.noise_multiplier > 0
     if _spend_rest(frame, measurer, purse, plan, measured):
@@ -123,24 +125,22 @@ def _choose(
     frame: Frame, scored: Sequence[Scored], cliques: Sequence[Clique], sigma: float, index: int, plan: RoundPlan
 ) -> list[Scored]:
     """Choose what round `index` measures."""
+    levels = frame.levels
     return select(
-        scored,
-        sizes=frame.sizes,
+        [replace(s, variables=frame.variables(s.attributes, s.resolution)) for s in scored],
+        sizes=levels.all_sizes,
         cliques=cliques,
-        sequence=frame.sequence,
+        sequence=levels.sequence(frame.sequence),
         sigma=sigma,
         limits=Limits(
             marginals=most_marginals(index, len(frame.sizes)),
             cells=plan.effort.limit(sigma, index, len(plan.rounds), frame.num_rows),
             forest=index == 0,
         ),
-        forced=_forced(scored, plan.forced) if index == 0 else (),
-        after=frame.after,
+        forced=plan.forced if index == 0 else (),
+        after=levels.after(frame.after),
+        groups=levels.all_groups,
     )
-
-
-def _forced(scored: Sequence[Scored], forced: Sequence[Clique]) -> list[Scored]:
-    return [s for s in scored if s.attributes in forced and s.resolution is Resolution.BINS]
 
 
 def _spend_rest(frame: Frame, measurer: Measurer, purse: Purse, plan: RoundPlan, measured: list[Measurement]) -> bool:
@@ -164,11 +164,15 @@ def _polish(
     prior: Sequence[FloatArray],
 ) -> Fit:
     """Take noise out of the measured pairs, and infer once more and to the end."""
-    now = pair_answers(fit, frame.num_rows)
-    clean = [
-        shrink_pair(each, before[each.key], now[each.attributes]) if each.key in before else each
-        for each in combine(measured)
-    ]
+    now, levels = pair_answers(frame, fit), frame.levels
+
+    def cleaned(each: Measurement) -> Measurement:
+        if each.key not in before:
+            return each
+        pair = tuple(levels.attribute[v] for v in each.attributes)
+        return shrink_pair(each, before[each.key], levels.seen(now[pair], pair, each.attributes))
+
+    clean = [cleaned(each) for each in combine(measured)]
     return _infer(frame, cliques, clean, fit, effort, prior=prior, polish=True)
 
 
@@ -182,22 +186,26 @@ def _infer(
     prior: Sequence[FloatArray] | None = None,
     polish: bool = False,
 ) -> Fit:
+    levels = frame.levels
+    sequence, after = levels.sequence(frame.sequence), levels.after(frame.after)
     return infer(
-        build_tree(frame.sizes, cliques, frame.sequence, frame.after),
+        build_tree(levels.all_sizes, cliques, sequence, after, levels.all_groups),
         measured,
         num_rows=frame.num_rows,
         tau=max(effort.prior * frame.num_rows / frame.noise, 1.0),
-        prior=prior,
-        zeros=frame.allowed,
+        prior={levels.fine[a]: weights for a, weights in enumerate(prior or ())},
+        zeros={levels.bins(clique): mask for clique, mask in frame.allowed.items()},
         start=before.multipliers if before else None,
         iterations=effort.final_iterations if polish else effort.iterations,
         enough=effort.final_enough if polish else effort.enough,
     )
 
 
-def pair_answers(fit: Fit, num_rows: float) -> dict[Clique, FloatArray]:
+def pair_answers(frame: Frame, fit: Fit) -> dict[Clique, FloatArray]:
     """Return the model's expected counts of every pair of attributes."""
-    return {pair: table * num_rows for pair, table in pair_marginals(fit.tree, fit.beliefs).items()}
+    attribute = frame.levels.attribute
+    found = pair_marginals(fit.tree, fit.beliefs)
+    return {(attribute[a], attribute[b]): table * frame.num_rows for (a, b), table in found.items()}
 
 
 def find_determined(answers: Mapping[Clique, FloatArray], cliques: Sequence[Clique], num_rows: float) -> dict[int, int]:

@@ -16,7 +16,7 @@ import numpy as np
 from kamino.model.marginal.columns.resolution import Resolution
 from kamino.model.marginal.even_draws import draw_bins
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.factor import project, sum_groups
+from kamino.model.marginal.graph.factor import sum_groups, without_groups
 from kamino.model.marginal.graph.inference import Fit
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.pairs.selection import Scored
@@ -99,7 +99,7 @@ def score_triples(
     triples = small_triples({a: frame.grouped((a,), Resolution.GROUPS)[1][0] for a in inner})
     if not triples:
         return []
-    rows = draw_model_rows(fit)
+    rows = draw_model_rows(frame, fit)
     # One at a time: in bins, before they are grouped, a thousand tables would fill the memory.
     expected = (_expected(frame, rows, t) for t in triples)
     asked = [_Asked(t, Resolution.GROUPS) for t in triples]
@@ -184,17 +184,15 @@ def shrink_scores(noisy: FloatArray, sigma: float, iterations: int = 100) -> Flo
     return result
 
 
-def draw_model_rows(fit: Fit, num_rows: int = MODEL_ROWS) -> IntArray:
+def draw_model_rows(frame: Frame, fit: Fit, num_rows: int = MODEL_ROWS) -> IntArray:
     """Draw rows of the fitted model in bins, one line for each attribute; always the same for the same model."""
     rng = np.random.default_rng(0)
     tree = fit.tree
     rows = np.zeros((len(tree.sizes), num_rows), dtype=np.int64)
     for a in tree.sequence:
-        clique = tuple(sorted((*tree.parents[a], a)))
-        home = tree.home(clique)
-        assert home is not None
-        joint = np.moveaxis(project(fit.beliefs[home], tree.cliques[home], clique), clique.index(a), -1)
-        parents = [p for p in clique if p != a]
+        parents = without_groups(tree.parents[a], tree.groups)
+        clique = tuple(sorted((*parents, a)))
+        joint = np.moveaxis(fit.joint(clique), clique.index(a), -1)
         flat = np.zeros(num_rows, dtype=np.int64)
         for p in parents:
             flat = flat * tree.sizes[p] + rows[p]
@@ -203,7 +201,7 @@ def draw_model_rows(fit: Fit, num_rows: int = MODEL_ROWS) -> IntArray:
         total = table.sum(axis=1, keepdims=True)
         table = np.where(total > 0, table / np.where(total > 0, total, 1.0), 1.0 / tree.sizes[a])
         rows[a] = draw_bins(context.astype(np.int64), table, rng)
-    return rows
+    return rows[list(frame.levels.fine)]
 
 
 def _expected(frame: Frame, rows: IntArray, clique: Clique) -> FloatArray:

@@ -18,6 +18,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from kamino.model.marginal.columns.resolution import Resolution
+from kamino.model.marginal.graph.factor import Groups
 from kamino.model.marginal.graph.junction import Clique, Graph
 from kamino.model.protocol import FloatArray
 from kamino.privacy.schedule import divide_by_cells
@@ -38,7 +39,8 @@ LOOK = 40
 class Scored:
     """A candidate, its noisy distance to the model in rows, and the model's expected counts.
 
-    `noise_factor`: the noise of its cells, in that of a table of counts for the same cost.
+    `noise_factor`: the noise of its cells, in that of a table of counts for the same cost. `variables`: those of the
+    model that it is measured over, if not the attributes.
     """
 
     attributes: Clique
@@ -46,6 +48,12 @@ class Scored:
     answer: FloatArray
     resolution: Resolution = Resolution.BINS
     noise_factor: float = 1.0
+    variables: Clique = ()
+
+    @property
+    def clique(self) -> Clique:
+        """What has to share a clique of the model."""
+        return self.variables or self.attributes
 
     def gain(self, sigma: float) -> float:
         """Return by how much measuring this with noise `sigma` is expected to lower its error."""
@@ -112,21 +120,22 @@ def select(
     sequence: Sequence[int] | None,
     sigma: float,
     limits: Limits,
-    forced: Sequence[Scored] = (),
+    forced: Sequence[Clique] = (),
     after: Mapping[int, int] | None = None,
+    groups: Groups | None = None,
 ) -> list[Scored]:
-    """Choose the marginals to measure with the budget of one release with noise `sigma`, `forced` first.
+    """Choose the marginals to measure with the budget of one release with noise `sigma`, `forced` first, in all bins.
 
     Guarantees:
         The model never exceeds `limits.cells` because of a choice.  [test_selection_respects_the_size]
         What is chosen is what looking at all candidates chooses.  [test_lazy_selection_is_greedy_selection]
     """
     picked = _Picked(sigma=sigma)
-    graph = Graph(sizes, cliques, sequence, after)
-    for s in forced:
-        if graph.cells_with(s.attributes) <= limits.cells:
+    graph = Graph(sizes, cliques, sequence, after, groups)
+    for s in (s for s in scored if s.attributes in forced and s.resolution is Resolution.BINS):
+        if graph.cells_with(s.clique) <= limits.cells:
             picked.add(s)
-            graph.add(s.attributes)
+            graph.add(s.clique)
     size = graph.cells_with()
     value = picked.gain()
     # Without noise nothing but the size limits the model, and the largest error is worth any size.
@@ -140,7 +149,7 @@ def select(
                 break
             if limits.forest and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
                 continue
-            cells = graph.cells_with(s.attributes)
+            cells = graph.cells_with(s.clique)
             rank = gain / (max(cells - size, 0) + GROWTH_FREE) ** power
             if cells <= limits.cells and rank > (best[0] if best else 0.0):
                 best = rank, cells, s
@@ -153,7 +162,7 @@ def select(
             # One resolution of a marginal is enough for a round.
             queue.drop_all(new.attributes)
             picked.add(new)
-            graph.add(new.attributes)
+            graph.add(new.clique)
             size, value = cells, grown
     return picked.scored
 
