@@ -55,6 +55,11 @@ class Independent:
             self._tables[name] = positive / positive.sum()
             self.num_rows = float(noisy.sum())
 
+    @property
+    def reads_codes(self) -> frozenset[str]:
+        """The attributes of which other attributes' distributions read more than the bin."""
+        return frozenset(self.sequence)
+
     def parents(self, attribute: str) -> tuple[str, ...]:
         """None."""
         del attribute

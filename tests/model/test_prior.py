@@ -61,7 +61,7 @@ def test_the_prior_has_the_measured_margins_under_checks():
     frame = _frame(allowed={(0, 1): allowed})
     weights = independent_prior(frame, _measured(SHARES))
     tree = build_tree(SIZES, [(0, 1), (2,)])
-    beliefs, _ = Propagator(tree)(potentials_of(tree, frame.allowed, weights))
+    beliefs, _ = Propagator(tree)(potentials_of(tree, frame.allowed, dict(enumerate(weights))))
     for a, share in enumerate(SHARES):
         home = tree.home((a,))
         assert project(beliefs[home], tree.cliques[home], (a,)) == pytest.approx(share, abs=2e-3)
@@ -79,7 +79,7 @@ def test_a_skewed_column_stays_skewed_under_a_strong_prior():
     measured = _measured(SHARES, sigma=30.0)
     tree = build_tree(SIZES, [(0,), (1,), (2,)])
     prior = independent_prior(_frame(), measured)
-    fit = infer(tree, measured, num_rows=ROWS, tau=500.0, prior=prior)
+    fit = infer(tree, measured, num_rows=ROWS, tau=500.0, prior=dict(enumerate(prior)))
     held = project(fit.beliefs[tree.home((0,))], tree.cliques[tree.home((0,))], (0,))
     even = infer(tree, measured, num_rows=ROWS, tau=500.0)
     assert held == pytest.approx(SHARES[0], abs=1e-3)

@@ -59,8 +59,8 @@ def test_selection_respects_the_size():
 
 def test_forced_pairs_are_measured_if_they_fit():
     weak = scored((2, 3), 1.0)
-    assert weak in choose([scored((0, 1), 900.0), weak], forced=[weak])
-    assert choose([weak], cells=30, forced=[weak]) == []
+    assert weak in choose([scored((0, 1), 900.0), weak], forced=[weak.attributes])
+    assert choose([weak], cells=30, forced=[weak.attributes]) == []
 
 
 def test_shares_follow_cells_to_two_thirds():

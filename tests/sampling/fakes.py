@@ -42,6 +42,11 @@ class FakeModel:
         self._tables = dict(tables or {})
         self._weights = dict(weights or {})
 
+    @property
+    def reads_codes(self) -> frozenset[str]:
+        """The attributes of which other attributes' distributions read more than the bin."""
+        return frozenset(self.sequence)
+
     def parents(self, attribute: str) -> tuple[str, ...]:
         return self._parents.get(attribute, ())
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from kamino.errors import ModelError
-from kamino.model.marginal import network as marginal
+from kamino.model.marginal import network_file
+from kamino.model.marginal.network import MarginalModel
 from kamino.model.neural import model as neural
 from kamino.model.protocol import SavedModel
 from kamino.model.saved import Fields, shown
 
 _READERS: Mapping[object, Callable[[Mapping[str, Any], Mapping[str, np.ndarray]], SavedModel]] = {
-    marginal.FORMAT: marginal.MarginalModel.from_arrays,
+    network_file.FORMAT: MarginalModel.from_arrays,
     neural.FORMAT: neural.NeuralModel.from_arrays,
 }
 

@@ -251,6 +251,11 @@ class TupleModel(Protocol):
         """The noisy number of rows of the table it was fitted on."""
         ...
 
+    @property
+    def reads_codes(self) -> frozenset[str]:
+        """The attributes of which other attributes' distributions read more than the bin."""
+        ...
+
     def parents(self, attribute: str) -> tuple[str, ...]:
         """Return the earlier attributes that `attribute` depends on."""
         ...

@@ -91,6 +91,8 @@ def draw_table(
         candidates=options.candidates,
         on_sweep=options.on_sweep,
     )
+    movable: dict[str, IntArray] = {}
+    fixed = _read_by_code(plan, model) | first.keys() | options.prefix.keys()
     for place, step in enumerate(plan.steps):
         if step.attribute in options.prefix:
             continue
@@ -102,11 +104,21 @@ def draw_table(
         choices = make_choices(conditional, judge, checks, table, keep_bins=keep_bins)
         prices = {c: price_of(c, options.weights, num_rows) for c in (*step.soft, *step.unweighed)}
         parents = frozenset(model.parents(step.attribute))
-        task = task_of(step=step, choices=choices, penalties=prices, parents=parents)
+        settled = tuple(c for s in plan.steps[:place] for c in s.checks) if keeps_hard else ()
+        task = task_of(step=step, choices=choices, penalties=prices, parents=parents, movable=movable, settled=settled)
         table[step.attribute] = _draw_column(task, table, options)
+        if keep_bins and keeps_hard and options.world is None and step.attribute not in fixed:
+            movable[step.attribute] = choices.bins_of(np.maximum(table[step.attribute], 0))[0]
     if not (keeps_hard and options.check):
         return table
     return repair(judge, table, plan.hard, num_rows, rng, fixed=options.prefix)
+
+
+def _read_by_code(plan: SamplingPlan, model: TupleModel) -> set[str]:
+    """Return the attributes whose codes something reads beyond their bins: constraints on pairs, maps, or the model."""
+    pairs = [c for c in (*plan.hard, *plan.soft) if not c.is_unary]
+    mapped = [name for left, right in plan.references for name in (*left, right)]
+    return {name for c in pairs for name in c.attributes} | set(mapped) | set(model.reads_codes)
 
 
 def _checked_prefix(

@@ -55,7 +55,9 @@ def build_network(
     order = _drawn_in(frame, sequence, tables)
     nodes = []
     for a in order:
-        groups, coarse, in_groups = None, None, ()
+        groups: IntArray | None = None
+        coarse: Coarse | None = None
+        in_groups: tuple[bool, ...] = ()
         if a in tables:
             owners, table = tables[a]
             parents = tuple(names[p] for p in owners)
@@ -64,15 +66,15 @@ def build_network(
             cells = frame.cells[a]
             groups, coarse = _groups(frame, fit, a)
             drawn = fit.tree.parents[levels.fine[a]]
-            owners, joint = _conditional(fit, levels.fine[a], [v for v in drawn if levels.attribute[v] != a])
-            parents, in_groups = _read(frame, owners)
+            given, joint = _conditional(fit, levels.fine[a], [v for v in drawn if levels.attribute[v] != a])
+            parents, in_groups = _read(frame, given)
             table = normalise(joint.reshape(-1, joint.shape[-1]))
             if coarse is not None and groups is not None:
                 table = within_groups(joint.reshape(-1, joint.shape[-1]), groups)
             if a in frame.relatives:
                 cells = frame.relatives[a].cells
                 base = levels.fine[frame.after[a]]
-                table = _tilt(joint, table, owners.index(base) if base in owners else None)
+                table = _tilt(joint, table, given.index(base) if base in given else None)
         cells = replace(cells, weights=histograms[a].weights)
         relative = replace(frame.relatives[a], cells=cells) if a in frame.relatives else None
         node = Node(
@@ -188,7 +190,7 @@ def dependence(joint: FloatArray, first: int, second: int) -> float:
 
 
 def within_groups(joint: FloatArray, groups: IntArray) -> FloatArray:
-    """Turn joint probabilities into P(column | row, group of the column); where there is no mass, into the overall one."""
+    """Turn joint probabilities into P(column | row, its group); where there is no mass, into the overall one."""
     starts = first_of_runs(groups)
     total = np.add.reduceat(joint, starts, axis=1)[:, groups]
     overall = np.maximum(joint.sum(axis=0), 1e-300)

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from kamino.model.marginal.assemble import build_network, measure_links
-from kamino.model.marginal.columns.aligned import align_bins
 from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins
 from kamino.model.marginal.columns.histogram import Histogram, first_map, measure_histogram
 from kamino.model.marginal.columns.resolution import group_bins
@@ -188,7 +187,6 @@ def _make_frame(
         masses=settings.masses,
     )
     cells = tuple(choose_bins(a, h, limits) for a, h in zip(attributes, histograms, strict=True))
-    cells = align_bins(attributes, cells, histograms, plan.hints.allowed, limits)
     cells = cut_at_steps(attributes, cells, histograms, maps, limits)
     cells, allowed = apply_masks(attributes, cells, plan.hints.allowed)
     allowed = join_masks(allowed, step_masks(cells, maps))

@@ -91,7 +91,7 @@ class Frame:
         return self.levels.variables([(a, self._group(a, resolution) is not None) for a in clique])
 
     def _on_variable(self, a: int, resolution: Resolution) -> IntArray | None:
-        """Return the measured value of each value of the variable that stands for attribute `a`; None if it is its own."""
+        """Return what is measured of each value of the variable that stands for attribute `a`; None if all are."""
         group = self._group(a, resolution)
         if group is None or a not in self.levels.coarse:
             return group

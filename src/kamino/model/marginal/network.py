@@ -13,23 +13,17 @@ from kamino.errors import ModelError
 from kamino.model.marginal.even_draws import draw_bins, draw_codes
 from kamino.model.marginal.graph.elimination import Factor, sum_product
 from kamino.model.marginal.maps.relative import Relative
-from kamino.model.phase import MOST_PHASES, Phase, PhaseWeights
 from kamino.model.protocol import (
-    MOST_ROWS,
     Cells,
-    CodeMap,
     Conditional,
-    ConditionalMap,
     FloatArray,
     IntArray,
     ModelAttribute,
     View,
     read,
 )
-from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
 from kamino.schema.coding.joint_codes import distinct_values, flatten_codes
 
-FORMAT = "kamino-marginal-2"
 #: Rows that are drawn to count marginals which no sum over the network gives.
 COUNTED_ROWS = 200_000
 
@@ -115,6 +109,11 @@ class MarginalModel:
         """What the model knows of each attribute, along the sequence."""
         return tuple(node.attribute for node in self.nodes)
 
+    @property
+    def reads_codes(self) -> frozenset[str]:
+        """The attributes of which other attributes' distributions read more than the bin."""
+        return frozenset(name for node in self.nodes if node.relative is not None for name in node.reads)
+
     def node(self, attribute: str) -> Node:
         """Return the node of an attribute."""
         for node in self.nodes:
@@ -150,7 +149,7 @@ class MarginalModel:
         """Return the lines of a table that rows need, and the place of each row's line among them."""
         if not parents:
             return np.zeros(1, dtype=np.int64), np.zeros(num_rows, dtype=np.int64)
-        views = [self._parent_view(name, grouped) for name, grouped in _parents(parents, in_groups)]
+        views = [self._parent_view(name, grouped) for name, grouped in parents_of(parents, in_groups)]
         bins = [read(view, name, context) for name, view in zip(parents, views, strict=True)]
         return distinct_values(flatten_codes(bins, [view.bins for view in views]))
 
@@ -190,12 +189,12 @@ class MarginalModel:
         factors: list[Factor] = []
         for node in self.nodes:
             own = axis[node.attribute.name]
-            over = (*(axis[p] - grouped for p, grouped in _parents(node.parents, node.in_groups)), own)
+            over = (*(axis[p] - grouped for p, grouped in parents_of(node.parents, node.in_groups)), own)
             factors.append((over, node.table.reshape([sizes[a] for a in over])))
             if node.groups is not None:
                 factors.append(((own - 1, own), np.eye(sizes[own - 1])[:, node.groups]))
             if node.coarse is not None:
-                above = _parents(node.coarse.parents, node.coarse.in_groups)
+                above = parents_of(node.coarse.parents, node.coarse.in_groups)
                 over = (*(axis[p] - grouped for p, grouped in above), own - 1)
                 factors.append((over, node.coarse.table.reshape([sizes[a] for a in over])))
         return factors, axis
@@ -220,7 +219,7 @@ class MarginalModel:
         """
         from kamino.model.marginal.conditioning import condition
 
-        return None if any(node.relative is not None or node.coarse is not None or any(node.in_groups) for node in self.nodes) else condition(self, allowed)
+        return None if any(node.relative is not None for node in self.nodes) else condition(self, allowed)
 
     def _counted(self, attributes: Sequence[str]) -> FloatArray:
         """Count the bins of drawn rows; the same rows for the same model."""
@@ -234,41 +233,9 @@ class MarginalModel:
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return a JSON-able description and the arrays that it names."""
-        arrays: dict[str, np.ndarray] = {}
-        nodes = []
-        for i, node in enumerate(self.nodes):
-            a, cells = node.attribute, node.cells
-            nodes.append(
-                {
-                    "name": a.name,
-                    "size": a.size,
-                    "ordered": a.ordered,
-                    "null_code": a.null_code,
-                    "bins": cells.map.bins,
-                    "parents": list(node.parents),
-                    **_described(cells.weights),
-                }
-            )
-            if node.relative is not None:
-                view = node.relative.view
-                nodes[-1] |= {"base": view.base, "base_bins": view.over.bins, "quantile_bins": view.bins}
-                arrays[f"{i}.base_starts"] = view.over.starts
-                arrays[f"{i}.base_labels"] = view.over.labels
-                arrays[f"{i}.quantiles"] = view.labels
-                arrays[f"{i}.joint"] = node.relative.joint
-            arrays[f"{i}.table"] = node.table
-            arrays[f"{i}.starts"] = cells.map.starts
-            arrays[f"{i}.labels"] = cells.map.labels
-            arrays[f"{i}.share"] = cells.share
-            for digit, part in enumerate(cells.weights.parts if cells.weights is not None else ()):
-                arrays[f"{i}.phase.{digit}"] = part
-        meta = {
-            "format": FORMAT,
-            "num_rows": self.num_rows,
-            "nodes": nodes,
-            "releases": [list(r) for r in self.releases],
-        }
-        return meta, arrays
+        from kamino.model.marginal.network_file import describe
+
+        return describe(self)
 
     @staticmethod
     def from_arrays(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> MarginalModel:
@@ -280,107 +247,13 @@ class MarginalModel:
         Guarantees:
             What is returned holds distributions of the shapes that drawing needs.  [test_crafted_models_are_refused]
         """
-        if meta.get("format") != FORMAT:
-            raise ModelError(f"the model has format {shown(meta.get('format'))}; this version reads {FORMAT!r}.")
-        fields, own = Fields(meta, where="model").only("format", "num_rows", "nodes", "releases"), Arrays(arrays)
-        nodes: dict[str, Node] = {}
-        described = fields.objects("nodes")
-        refuse_repeated([each.text("name") for each in described])
-        for i, each in enumerate(described):
-            node = _node(i, each, nodes, own)
-            nodes[node.attribute.name] = node
-        own.refuse_others()
-        return MarginalModel(
-            nodes=tuple(nodes.values()),
-            num_rows=fields.number("num_rows", least=0, most=MOST_ROWS),
-            releases=_releases(fields.items("releases")),
-        )
+        from kamino.model.marginal.network_file import rebuild
+
+        return rebuild(meta, arrays)
 
 
-def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -> Node:
-    """Read one node; its parents must be among the earlier ones."""
-    relative = "base" in set(fields)
-    fields.only("name", "size", "ordered", "null_code", "bins", "parents", "phase", *(_RELATIVE if relative else ()))
-    attribute = attribute_of(fields)
-    parents = fields.texts("parents")
-    if len(set(parents)) != len(parents) or not set(parents) <= set(earlier):
-        raise ModelError(f"attribute {shown(attribute.name)} has a parent that does not come before it.")
-    runs = arrays.shape(f"{i}.starts")[0] if arrays.shape(f"{i}.starts") else 0
-    bins = fields.whole("bins", least=1, most=runs)
-    starts, labels = arrays.codes(f"{i}.starts", runs), arrays.codes(f"{i}.labels", runs)
-    code_map = CodeMap(size=attribute.size, bins=bins, starts=starts, labels=labels)
-    share = arrays.finite(f"{i}.share", (runs,))
-    within = np.bincount(labels, weights=share, minlength=bins)
-    if (share < 0).any() or (np.abs(within - 1) > 1e-6).any():
-        raise ModelError(f"attribute {shown(attribute.name)} has shares of a bin below 0, or that do not sum to 1.")
-    contexts = math.prod(earlier[name].view.bins for name in parents)
-    weights = _weights(i, fields.within("phase"), arrays) if "phase" in set(fields) else None
-    cells = Cells(map=code_map, width=np.diff(starts, append=attribute.size), share=share, weights=weights)
-    if relative:
-        return _relative_node(i, fields, attribute, cells, parents, contexts, earlier, arrays)
-    table = arrays.distributions(f"{i}.table", (contexts, bins))
-    return Node(attribute=attribute, cells=cells, parents=parents, table=table)
-
-
-def _relative_node(
-    i: int,
-    fields: Fields,
-    attribute: ModelAttribute,
-    cells: Cells,
-    parents: tuple[str, ...],
-    contexts: int,
-    earlier: Mapping[str, Node],
-    arrays: Arrays,
-) -> Node:
-    """Read a node whose attribute is read relative to another, which must come before it and be read by itself."""
-    base = fields.text("base")
-    if base not in earlier or earlier[base].relative is not None:
-        raise ModelError(f"attribute {shown(attribute.name)} is relative to one that does not come before it.")
-    runs = arrays.shape(f"{i}.base_starts")[0] if arrays.shape(f"{i}.base_starts") else 0
-    over = CodeMap(
-        size=earlier[base].attribute.size,
-        bins=fields.whole("base_bins", least=1, most=runs),
-        starts=arrays.codes(f"{i}.base_starts", runs),
-        labels=arrays.codes(f"{i}.base_labels", runs),
-    )
-    shape = (over.bins, cells.map.bins)
-    quantiles = fields.whole("quantile_bins", least=1, most=cells.map.bins)
-    labels = arrays.codes(f"{i}.quantiles", *shape)
-    joint, table = arrays.finite(f"{i}.joint", shape), arrays.finite(f"{i}.table", (contexts, quantiles))
-    if (joint < 0).any() or (joint.sum(axis=1) <= 0).any() or (table < 0).any() or (table.sum(axis=1) <= 0).any():
-        raise ModelError(f"attribute {shown(attribute.name)} has probabilities below 0, or none above.")
-    view = ConditionalMap(base=base, over=over, own=cells.map, labels=labels, bins=quantiles)
-    relative = Relative(view=view, cells=cells, joint=joint)
-    return Node(attribute=attribute, cells=cells, parents=parents, table=table, relative=relative)
-
-
-_RELATIVE = ("base", "base_bins", "quantile_bins")
-
-
-def _described(weights: PhaseWeights | None) -> dict[str, Any]:
-    """Say which phase weights are of; models without weights say nothing, as those of earlier versions did."""
-    if weights is None:
-        return {}
-    phase = weights.phase
-    return {"phase": {"factors": list(phase.factors), "block": phase.block, "offset": phase.offset}}
-
-
-def _weights(i: int, fields: Fields, arrays: Arrays) -> PhaseWeights:
-    """Read how likely the phases of an attribute are."""
-    fields.only("factors", "block", "offset")
-    sizes = Fields(dict(enumerate(fields.items("factors"))), where=f"{fields.where}: factors")
-    factors = tuple(sizes.whole(digit, least=2, most=MOST_PHASES) for digit in range(len(fields.items("factors"))))
-    phase = Phase(factors=factors, block=fields.whole("block", least=1), offset=fields.whole("offset"))
-    parts = tuple(arrays.distributions(f"{i}.phase.{digit}", (size,)) for digit, size in enumerate(factors))
-    return PhaseWeights(phase=phase, parts=parts)
-
-
-def _releases(items: Sequence[Any]) -> tuple[tuple[str, float], ...]:
-    pairs = [Fields(dict(enumerate(each)) if isinstance(each, list) else None, where="release") for each in items]
-    return tuple((pair.only(0, 1).text(0), pair.number(1)) for pair in pairs)
-
-
-def _parents(parents: Sequence[str], in_groups: Sequence[bool]) -> list[tuple[str, bool]]:
+def parents_of(parents: Sequence[str], in_groups: Sequence[bool]) -> list[tuple[str, bool]]:
+    """Return parents, each with whether it is read in groups; without a word about it, none is."""
     return list(zip(parents, in_groups or (False,) * len(parents), strict=True))
 
 

@@ -65,6 +65,11 @@ class NeuralModel:
     def _context(self, sub_model: SubModel) -> tuple[Unit, ...]:
         return tuple(self.sub_models[i].unit for i in sub_model.context)
 
+    @property
+    def reads_codes(self) -> frozenset[str]:
+        """The attributes of which other attributes' distributions read more than the bin."""
+        return frozenset(self.sequence)
+
     def parents(self, attribute: str) -> tuple[str, ...]:
         """Return the earlier attributes that `attribute` depends on."""
         sub_model, place = self._place(attribute)

@@ -9,6 +9,7 @@ from kamino.sampling.codes.choices import list_codes
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.feasible.row_search import tried_codes
 from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.exchange import change_places
 from kamino.sampling.steps.task import Task
 
 _ROUNDS = 30
@@ -22,15 +23,12 @@ def draw_free(task: Task) -> IntArray:
 
     The model knows how often a row comes into a bin, checks included. So a row whose code breaks a check that decides
     inside bins first changes places with another row of its bin, then is drawn anew in its bin, and leaves it last.
-
-    Guarantees:
-        A check that decides inside a bin changes no column's distribution, where it need not.  [test_checks_inside_bins]
     """
     codes = task.choices.draw(task.rng)
     if not task.choices.residual:
         return codes
+    change_places(task, codes)
     bad = np.flatnonzero(breaks_checks(task, codes))
-    bad = _change_places(task, codes, bad)
     bins, _ = task.choices.bins_of(codes)
     for _ in range(_ROUNDS_IN_BIN if len(bad) else 0):
         codes[bad] = task.choices.draw_codes(bins[bad], task.rng)
@@ -57,33 +55,6 @@ def _draw_anywhere(task: Task, rows: IntArray) -> IntArray:
         piece = bad[start : start + _PIECE]
         codes[piece] = _best_of_few(task, rows[piece])
     return codes
-
-
-def _change_places(task: Task, codes: IntArray, bad: IntArray) -> IntArray:
-    """Let rows that break a check change places with others of their bin, if neither does then; return who still does.
-
-    Inside a bin, codes are drawn alike for all rows, so any of its rows may have any of its codes.
-    """
-    bins, _ = task.choices.bins_of(codes)
-    order = np.argsort(bins, kind="stable")
-    begin = np.searchsorted(bins[order], bins, side="left")
-    count = np.searchsorted(bins[order], bins, side="right") - begin
-    for _ in range(_ROUNDS):
-        if len(bad) == 0:
-            break
-        other = order[begin[bad] + (task.rng.random(len(bad)) * count[bad]).astype(np.int64)]
-        # Each row takes part in one exchange of a round at most.
-        first = np.full(len(codes), -1, dtype=np.int64)
-        place = np.arange(len(bad))
-        first[other[::-1]] = place[::-1]
-        first[bad] = -1
-        pairs = np.flatnonzero((first[other] == place) & (other != bad))
-        here, there = bad[pairs], other[pairs]
-        fits = ~(breaks_checks(task, codes[there], here) | breaks_checks(task, codes[here], there))
-        here, there = here[fits], there[fits]
-        codes[here], codes[there] = codes[there], codes[here]
-        bad = bad[breaks_checks(task, codes[bad], bad)]
-    return bad
 
 
 def breaks_checks(task: Task, codes: IntArray, rows: IntArray | None = None) -> Mask:

@@ -26,7 +26,8 @@ class Task:
     `penalties` are the prices of one violation of each of the step's soft constraints, `targets` the rates to steer
     them to, `sweeps` how often each row is drawn again where any is above zero; `on_sweep` is told how the rates move.
     `candidates` is how many values of a wide domain are weighed for a row, where rows are drawn one by one. `parents`
-    are the earlier attributes that the model's distribution depends on; None stands for all of them.
+    are the earlier attributes that the model's distribution depends on; None stands for all of them. `movable` has the
+    bins of earlier columns whose codes may change hands within a bin, `settled` the checks on earlier columns alone.
     """
 
     step: Step
@@ -42,6 +43,8 @@ class Task:
     on_sweep: OnSweep | None = None
     candidates: int = 10
     parents: frozenset[str] | None = None
+    movable: Mapping[str, IntArray] = field(default_factory=dict)
+    settled: tuple[DenialConstraint, ...] = ()
 
     def present(self, names: frozenset[str]) -> Mask:
         """Tell which rows have a value in all these earlier columns."""

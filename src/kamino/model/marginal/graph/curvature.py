@@ -54,7 +54,9 @@ class _Axis:
 class _Shared:
     """The lines of U that belong to one measurement, and which columns they have."""
 
-    def __init__(self, m: Measurement, table: FloatArray, lines: slice, columns: IntArray, axes: Sequence[_Axis]) -> None:
+    def __init__(
+        self, m: Measurement, table: FloatArray, lines: slice, columns: IntArray, axes: Sequence[_Axis]
+    ) -> None:
         self.lines, self.columns = lines, columns
         self._measurement, self._table, self._axes = m, table, axes
         self._ends = np.cumsum([len(axis.root) for axis in axes])[:-1]

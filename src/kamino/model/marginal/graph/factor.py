@@ -103,7 +103,9 @@ def first_of_runs(group: IntArray) -> IntArray:
     return np.flatnonzero(np.diff(group, prepend=-1))
 
 
-def with_both(table: FloatArray, clique: Sequence[int], wanted: Sequence[int], sizes: Sequence[int], groups: Groups) -> FloatArray:
+def with_both(
+    table: FloatArray, clique: Sequence[int], wanted: Sequence[int], sizes: Sequence[int], groups: Groups
+) -> FloatArray:
     """Sum a table down to the sorted `wanted`, which may have a variable beside the groups of its values."""
     base = without_groups(wanted, groups)
     found = Projection(clique, base, sizes, groups).sum(table)

@@ -156,7 +156,9 @@ def infer(
     point = np.concatenate([(start or {}).get(m.key, np.zeros(m.counts.size)) for m in merged])
     start_beliefs = dual.beliefs(point)[0]
     tables = dual.tables(start_beliefs)
-    inverse = InverseCurvature(merged, tables, tree.sizes, num_rows=num_rows, tau=tau, within=_within(tree, start_beliefs))
+    inverse = InverseCurvature(
+        merged, tables, tree.sizes, num_rows=num_rows, tau=tau, within=_within(tree, start_beliefs)
+    )
     limit = enough * len(point)
     used, done = 0, False
     for dual.kind, resolution in RESOLUTION.items():

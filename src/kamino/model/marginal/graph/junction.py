@@ -71,8 +71,8 @@ def eliminate(
 ) -> tuple[tuple[int, ...], tuple[Clique, ...]]:
     """Eliminate all variables; return the sequence (last eliminated first) and each variable's parents.
 
-    Without a sequence the variable whose clique is smallest goes next, and its groups right after it; `after` says which
-    variable must come after which other in the sequence then.
+    Without a sequence the variable whose clique is smallest goes next, and its groups right after it; `after` says
+    which variable must come after which other in the sequence then.
     """
     done, parents = Graph(sizes, cliques, sequence, after, groups).eliminate()
     return tuple(reversed(done)), tuple(tuple(sorted(near)) for near in parents)

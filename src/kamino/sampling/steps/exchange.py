@@ -1,0 +1,76 @@
+"""Rows of one bin change places, so that a check which decides inside bins moves no row to another bin.
+
+The model knows how often rows come into each pair of bins, checks included; of the codes inside a bin it only knows how
+often each occurs. So codes of one bin may change hands among its rows: no distribution changes that the model knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from kamino.arrays import IntArray
+from kamino.sampling.codes.comparing import Mask
+from kamino.sampling.partners.block import DEAD
+from kamino.sampling.steps.task import Task
+
+_ROUNDS = 30
+
+#: Tells which rows would break a check with these codes.
+Breaks = Callable[[IntArray, IntArray], Mask]
+
+
+def change_places(task: Task, codes: IntArray) -> None:
+    """Let rows that break a residual check exchange codes within their bin: in this column, then in earlier ones.
+
+    Two rows exchange codes only if neither breaks a check then; what is left is for the caller.
+
+    Guarantees:
+        A check inside bins changes no distribution of bins or codes, where it need not.  [test_checks_inside_bins]
+        Columns that anything else reads code by code stay.  [test_columns_with_constraints_keep_their_codes]
+    """
+    bins, _ = task.choices.bins_of(np.maximum(codes, 0))
+    live = np.flatnonzero(codes != DEAD)
+    _exchange(task, live, bins, codes, partial(_breaks, task, codes, task.step.attribute))
+    others = {name for check in task.choices.residual for name in check.attributes}
+    for name in sorted(others & task.movable.keys()):
+        _exchange(task, live, task.movable[name], task.columns[name], partial(_breaks, task, codes, name))
+
+
+def _breaks(task: Task, codes: IntArray, changed: str, rows: IntArray, values: IntArray) -> Mask:
+    """Tell which rows would break a check if column `changed` had these values."""
+    broken = np.zeros(len(rows), dtype=np.bool_)
+    own = task.step.attribute
+    for check in (*task.choices.residual, *task.settled):
+        if changed in check.attributes:
+            columns = {n: (codes if n == own else task.columns[n])[rows] for n in check.attributes}
+            columns[changed] = values
+            broken |= task.judge.violates(check, columns, columns)
+    return broken
+
+
+def _exchange(task: Task, rows: IntArray, bins: IntArray, values: IntArray, breaks: Breaks) -> None:
+    """Exchange values between rows of one bin, in place, while that mends some."""
+    bad = rows[breaks(rows, values[rows])]
+    if len(bad) == 0:
+        return
+    order = rows[np.argsort(bins[rows], kind="stable")]
+    begin = np.searchsorted(bins[order], bins, side="left")
+    count = np.searchsorted(bins[order], bins, side="right") - begin
+    for _ in range(_ROUNDS):
+        other = order[begin[bad] + (task.rng.random(len(bad)) * count[bad]).astype(np.int64)]
+        # Each row takes part in one exchange of a round at most.
+        place = np.arange(len(bad))
+        first = np.full(len(values), -1, dtype=np.int64)
+        first[other[::-1]] = place[::-1]
+        first[bad] = -1
+        pairs = first[other] == place
+        here, there = bad[pairs], other[pairs]
+        fits = ~(breaks(here, values[there]) | breaks(there, values[here]))
+        here, there = here[fits], there[fits]
+        values[here], values[there] = values[there], values[here]
+        bad = bad[breaks(bad, values[bad])]
+        if len(bad) == 0:
+            return
