@@ -44,8 +44,8 @@ class FakeModel:
 
     @property
     def reads_codes(self) -> frozenset[str]:
-        """The attributes of which other attributes' distributions read more than the bin."""
-        return frozenset(self.sequence)
+        """The attributes of which other attributes' distributions read more than the bin: here they read bins."""
+        return frozenset()
 
     def parents(self, attribute: str) -> tuple[str, ...]:
         return self._parents.get(attribute, ())

@@ -100,14 +100,15 @@ def draw_table(
             options.progress(step, place, len(plan.steps))
         conditional = model.conditional(step.attribute, table, num_rows)
         checks = tuple(c for c in step.checks if keeps_hard or c in options.given)
-        keep_bins = step.kind in (StepKind.FREE, StepKind.MASK) and not step.soft
-        choices = make_choices(conditional, judge, checks, table, keep_bins=keep_bins)
+        alone = step.kind in (StepKind.FREE, StepKind.MASK) and not step.soft
+        choices = make_choices(conditional, judge, checks, table, movable=movable if alone else None)
         prices = {c: price_of(c, options.weights, num_rows) for c in (*step.soft, *step.unweighed)}
         parents = frozenset(model.parents(step.attribute))
         settled = tuple(c for s in plan.steps[:place] for c in s.checks) if keeps_hard else ()
         task = task_of(step=step, choices=choices, penalties=prices, parents=parents, movable=movable, settled=settled)
         table[step.attribute] = _draw_column(task, table, options)
-        if keep_bins and keeps_hard and options.world is None and step.attribute not in fixed:
+        may_move = alone and keeps_hard and options.world is None and step.attribute not in fixed
+        if may_move and not choices.is_exact:
             movable[step.attribute] = choices.bins_of(np.maximum(table[step.attribute], 0))[0]
     if not (keeps_hard and options.check):
         return table

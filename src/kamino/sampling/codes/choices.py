@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import TYPE_CHECKING
@@ -195,11 +195,12 @@ def make_choices(
     checks: Sequence[DenialConstraint],
     columns: Columns,
     *,
-    keep_bins: bool = False,
+    movable: Collection[str] | None = None,
 ) -> Choices:
     """Cut a conditional down to what checks on single rows allow.
 
-    With `keep_bins`, checks that also read other columns are residual wherever a bin has more than one code.
+    With `movable`, the columns whose codes may change hands inside bins, checks on this one and others are residual
+    wherever a code of either may.
 
     Guarantees:
         Without checks, codes keep their probabilities.  [test_choices_keep_probabilities]
@@ -212,7 +213,8 @@ def make_choices(
     if not mixed:
         return choices
     choices = replace(choices, residual=mixed)
-    if keep_bins and not choices.is_exact:
+    others = {n for c in mixed for n in c.attributes if n != name}
+    if movable is not None and (not choices.is_exact or not others.isdisjoint(movable)):
         return choices
     return list_codes(choices, judge, columns) or choices
 

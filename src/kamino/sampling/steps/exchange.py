@@ -16,7 +16,7 @@ from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners.block import DEAD
 from kamino.sampling.steps.task import Task
 
-_ROUNDS = 30
+_ROUNDS = 60
 
 #: Tells which rows would break a check with these codes.
 Breaks = Callable[[IntArray, IntArray], Mask]
@@ -62,12 +62,9 @@ def _exchange(task: Task, rows: IntArray, bins: IntArray, values: IntArray, brea
     for _ in range(_ROUNDS):
         other = order[begin[bad] + (task.rng.random(len(bad)) * count[bad]).astype(np.int64)]
         # Each row takes part in one exchange of a round at most.
-        place = np.arange(len(bad))
-        first = np.full(len(values), -1, dtype=np.int64)
-        first[other[::-1]] = place[::-1]
-        first[bad] = -1
-        pairs = first[other] == place
-        here, there = bad[pairs], other[pairs]
+        there, pairs = np.unique(other, return_index=True)
+        free = ~np.isin(there, bad)
+        here, there = bad[pairs[free]], there[free]
         fits = ~(breaks(here, values[there]) | breaks(there, values[here]))
         here, there = here[fits], there[fits]
         values[here], values[there] = values[there], values[here]
