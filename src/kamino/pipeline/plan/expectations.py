@@ -17,6 +17,7 @@ from typing import Any
 
 from kamino.constraints import Constraints
 from kamino.errors import InputError
+from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.plan.hopeless import memory_of
 from kamino.pipeline.plan.run_plan import RunPlan, plan_run
 from kamino.pipeline.settings import Backend
@@ -54,9 +55,13 @@ class Accuracy:
     assumed: tuple[str, ...] = ()
 
     def column_bound(self, name: str, *, noise: float | None = None) -> float:
-        """Within how many rows a count of one value (or one of sixteen intervals) of a column comes out."""
+        """Within how many rows a count of one value (or one of sixteen intervals) of a column comes out.
+
+        Guarantees:
+            No bound is beyond the rows there are.  [test_errors_grow_with_the_rows_of_a_unit]
+        """
         together, sigma = self.columns[name]
-        return _COLUMN * sigma * math.sqrt(together) * self._scale(noise)
+        return min(float(self.rows), _COLUMN * sigma * math.sqrt(together) * self._scale(noise))
 
     @property
     def shown(self) -> int:
@@ -67,7 +72,7 @@ class Accuracy:
         """Within how many rows a count of two values of a typical pair of columns comes out; of `shown` by default."""
         guessed = _GUESSED * (self.shown if count is None else count)
         grown = math.sqrt(math.sqrt(self.pair_cells / _CELLS))
-        return _PAIR * grown * math.hypot(self.pair_sigma * self._scale(noise), guessed)
+        return min(float(self.rows), _PAIR * grown * math.hypot(self.pair_sigma * self._scale(noise), guessed))
 
     def pair_distance(self, *, noise: float | None = None) -> float:
         """The share of rows that noise puts out of place in a typical pair of columns."""
@@ -165,7 +170,8 @@ def _together(plan: RunPlan, name: str, cells: int) -> float:
 
 def _unit(plan: RunPlan) -> float:
     """How far one privacy unit moves a histogram: what noise multipliers are multiplied by."""
-    first = next(each for each in plan.schedule if each.sigma and each.noise_multiplier and each.kind == "counts")
+    histograms = plan.schedule.part(HISTOGRAMS)
+    first = next(each for each in histograms if each.sigma and each.noise_multiplier)
     return (first.sigma or 0.0) / (first.noise_multiplier or 1.0)
 
 
