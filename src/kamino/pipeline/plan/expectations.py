@@ -29,7 +29,7 @@ from kamino.schema import Categorical, Date, Datetime, Schema
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 # Normal noise lies within so many sigmas 90 times in 100: of a column that only its first histogram tells of. Later
-# measurements bring more counts within, up to 99 in 100.
+# measurements bring more counts within: nearly all, where a column has few values or a table few rows.
 _COLUMN = 1.645
 # Of the noise of a pair, what most counts lie within; and by which part of a count a pair is guessed.
 _PAIR = 2.0
