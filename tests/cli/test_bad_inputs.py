@@ -93,6 +93,11 @@ CASES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "max_rows 0": ((*WITH, "--unit", "zip", "--max-rows", "0"), "", "0"),
     "absurd max_rows": ((*WITH, "--unit", "zip", "--max-rows", "1000000000000"), "", "at most 1,000,000,000"),
     "ids of persons and no unit": (("synth", "people.csv", "-o", "o.csv"), "", "whose privacy is promised"),
+    "real ids of persons": (
+        ("synth", "people.csv", "--trust-domain", "--unit", "row", "-o", "o.csv"),
+        "",
+        "real ids would be written",
+    ),
     "no such unit": ((*WITH, "--unit", "who", "--max-rows", "2"), "", "who"),
     "no rule file": ((*WITH, "-c", "none.dc"), "", "none.dc"),
     "unknown attribute": (WITH, "zpi -> city", "Did you mean 'zip'?"),

@@ -19,7 +19,7 @@ from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.errors import SchemaError
 from kamino.evaluate.cells import check_cells
 from kamino.pipeline.plan.expectations import accuracy_of
-from kamino.schema import Boolean, Categorical, Codec, Date, Datetime, Integer, Real, Schema
+from kamino.schema import Boolean, Categorical, Codec, Date, Datetime, Integer, Key, Real, Schema
 from kamino.schema.files.date_formats import find_format
 
 
@@ -132,6 +132,24 @@ def test_accuracy_gives_the_epsilon_it_takes() -> None:
     there = accuracy_of(Synthesizer(known, epsilon=needed).plan(20_000))
     assert there is not None
     assert there.pair_distance() == pytest.approx(0.01, rel=1e-3)
+
+
+@pytest.mark.parametrize("unit", ["id", "who"])
+def test_errors_grow_with_the_rows_of_a_unit(unit: str) -> None:
+    """A unit of twenty rows moves a count by twenty; what is measured of the sizes of groups is no count of rows."""
+    known = {name: SCHEMA[name] for name in ("a", "n")} | {
+        "who": Categorical(values=list("xyz")),
+        "id": Key(repeats=True),
+    }
+    schema = Schema(attributes=known)
+    one, twenty = (accuracy_of(Synthesizer(schema, unit=unit, max_rows=most).plan(1_000_000)) for most in (1, 20))
+    assert one is not None
+    assert twenty is not None
+    assert twenty.pair_sigma == pytest.approx(20 * one.pair_sigma, rel=0.05)
+    few = accuracy_of(Synthesizer(schema, unit=unit, max_rows=20).plan(500))
+    assert few is not None
+    assert few.column_bound("n") == 500
+    assert few.pair_bound() <= 500
 
 
 def test_plan_tells_errors_with_domains_missing(tmp_path: Path) -> None:

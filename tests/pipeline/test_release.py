@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,13 +17,16 @@ from kamino import Synthesizer
 from kamino.constraints import Constraints
 from kamino.errors import InputError
 from kamino.io import write_table
+from kamino.pipeline.output.certificate import certificate_of
 from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.output.release_note import release_note
+from kamino.pipeline.plan.group_ids import with_person_ids
 from kamino.pipeline.plan.whose_privacy import looks_like_person
-from kamino.schema import Categorical, Integer, Schema
+from kamino.schema import Categorical, Integer, Schema, draft_schema
 
 TABLE = pa.table({"zone": ["x", "y"] * 40, "age": list(range(80))})
 VISITS = TABLE.append_column("patient_id", pa.array([i // 8 for i in range(80)]))
+NAMED_VISITS = TABLE.append_column("patient_id", pa.array([f"P{i // 8}" for i in range(80)]))
 SCHEMA = Schema(attributes={"zone": Categorical(values=["x", "y"]), "age": Integer(min=0, max=99)})
 PERSONS = [
     "patient_id",
@@ -84,6 +89,31 @@ def test_who_said_it_is_not_asked() -> None:
     assert told["privacy"]["unit"] == "all rows with one value of 'patient_id', at most 4 of them kept"
     assert "all rows with one value of 'patient_id'" in told["words"]["meaning"]
     Synthesizer(None, "key (patient_id)", seed=1, trust_domain=True).dry_run(VISITS)
+
+
+@pytest.mark.parametrize("visits", [VISITS, NAMED_VISITS], ids=["numbers", "texts"])
+@pytest.mark.parametrize("rules", ["", "key (patient_id)"])
+def test_real_ids_of_persons_are_refused(visits: pa.Table, rules: str) -> None:
+    """Domains that were called public hold the ids themselves: nobody finds them in a table "for release"."""
+    asked: dict[str, Any] = {"trust_domain": True, "unit": "row"}
+    with pytest.raises(InputError, match="real ids would be written") as refused:
+        Synthesizer(None, rules, **asked).dry_run(visits)
+    assert "--drop patient_id" in str(refused.value)
+    assert str(refused.value).endswith("Nothing was spent")
+    if rules:
+        return
+    accepted = Synthesizer(None, rules, accept=True, **asked).fit(visits)
+    told = accepted.certificate(accepted.sample(5))
+    assert told["mark"] == "for release"
+    assert any(note.startswith("patient_id: by its name the id of a person, and real ones") for note in told["notes"])
+    # A model that was fitted before this was asked for draws tables that are not for release.
+    before = replace(accepted.fitted, settings=replace(accepted.fitted.settings, accept=False))
+    assert certificate_of(before, rows=5, violations={})["mark"] == "not for release"
+    # Ids that are made up are no real ones, and a seed marks what it makes anyway.
+    made_up = Synthesizer(with_person_ids(draft_schema(visits, trust_domain=True)), **asked).dry_run(visits)
+    assert not any("real ids" in warning for warning in made_up.warnings)
+    seeded = Synthesizer(None, seed=1, **asked).dry_run(visits)
+    assert any("real ids would be written" in warning for warning in seeded.warnings)
 
 
 def test_a_schema_may_say_that_each_row_is_its_own() -> None:

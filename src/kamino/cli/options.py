@@ -83,7 +83,11 @@ UnitOption = Annotated[
 ]
 AcceptOption = Annotated[
     bool,
-    typer.Option("--accept", help="Mark the table for release although epsilon is above 10 or delta above 1/rows."),
+    typer.Option(
+        "--accept",
+        help="Mark the table for release although epsilon is above 10, delta is above 1/rows, or --trust-domain "
+        "writes real ids of persons.",
+    ),
 ]
 AnywayOption = Annotated[
     bool, typer.Option("--anyway", help="Go on even if most columns turn out useless with the domains found.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
 from kamino.constraints.language.printer import print_name
-from kamino.pipeline.plan.whose_privacy import looks_like_person
+from kamino.pipeline.plan.whose_privacy import written_ids
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.drawn_groups import GroupSizes
 from kamino.schema import Categorical, Codec, Schema, Source
@@ -67,18 +67,18 @@ def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
         It names identifiers that were called public.  [test_notes_name_identifiers_that_were_called_public]
         It names ids of persons that were.  [test_ids_of_persons_that_are_written_are_named]
     """
-    notes = []
+    ids = written_ids(schema)
+    notes = [
+        f"{print_name(name)}: by its name the id of a person, and real ones are written, because you said "
+        "--trust-domain. Declare it as {type: key, repeats: true} to have ids made up"
+        for name in ids
+    ]
     for name, source in schema.sources.items():
         attribute = schema[name]
         if source is not Source.ASSERTED or not isinstance(attribute, Categorical) or attribute.holds_integers:
             continue
         count = len(attribute.categories)
-        if looks_like_person(name):
-            notes.append(
-                f"{print_name(name)}: by its name the id of a person, and real ones are written, because you said "
-                "--trust-domain. Declare it as {type: key, repeats: true} to have ids made up"
-            )
-        elif count >= FEW_TEXTS and count > NEARLY_ALL * about_rows:
+        if name not in ids and count >= FEW_TEXTS and count > NEARLY_ALL * about_rows:
             notes.append(
                 f"{print_name(name)}: {count:,} different texts for about {about_rows:,} rows; real ones are written. "
                 "Leave the column out, or declare it as `type: key`"

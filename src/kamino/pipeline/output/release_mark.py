@@ -1,4 +1,4 @@
-"""Whether a table may be released: a seed, no noise, or a budget that promises next to nothing forbid it."""
+"""Whether a table may be released: a seed, no noise, a budget that promises next to nothing, or real ids forbid it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,18 @@ def weak_promises(epsilon: float | None, delta: float, about_rows: float | None)
     return tuple(found)
 
 
-def mark_of(ledger: Mapping[str, Any], settings: Settings, about_rows: float) -> str:
-    """The mark of a certificate; a weak promise is for release only where the owner accepted it."""
+def mark_of(
+    ledger: Mapping[str, Any], settings: Settings, about_rows: float, *, written_ids: tuple[str, ...] = ()
+) -> str:
+    """The mark of a certificate; a weak promise, and real ids of persons, are for release only if the owner accepts.
+
+    Guarantees:
+        Neither is marked for release without that.  [test_real_ids_of_persons_are_refused]
+    """
     if ledger["mark"]:
         return str(ledger["mark"])
     weak = weak_promises(ledger["epsilon"], ledger["delta"], about_rows)
-    return NOT_FOR_RELEASE if weak and not settings.accept else FOR_RELEASE
+    return NOT_FOR_RELEASE if (weak or written_ids) and not settings.accept else FOR_RELEASE
 
 
 def weak_notes(ledger: Mapping[str, Any], settings: Settings, about_rows: float) -> tuple[str, ...]:

@@ -3,9 +3,11 @@
 What is measured first of a column has noise sigma in each cell, and an interval of an ordered column adds up several;
 later measurements make the error smaller, drawing rows makes it larger. Pairs that matter are measured once more, with
 what the first measurements leave of the budget. What no measurement tells is guessed, which puts a count off by a part
-of itself, more so where columns have many values. The factors are from runs on eight tables, on each of which the
-bounds held for 90 to 99 of 100 counts that are not hidden by the noise itself; single counts of pairs that the model
-does not measure may be further off. All errors scale with the noise of the budget, so that several stand side by side.
+of itself, more so where columns have many values. The factor of columns is a quantile of normal noise; those of pairs
+are from runs on eight tables, on each of which the bounds held for 90 to 99 of 100 counts that are not hidden by the
+noise itself. Where a column has few values and many later measurements, nearly all counts are within; single counts of
+pairs that the model does not measure may be further off. All errors scale with the noise of the budget, so that several
+stand side by side.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 from kamino.constraints import Constraints
 from kamino.errors import InputError
+from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.plan.hopeless import memory_of
 from kamino.pipeline.plan.run_plan import RunPlan, plan_run
 from kamino.pipeline.settings import Backend
@@ -25,8 +28,11 @@ from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
 from kamino.schema import Categorical, Date, Datetime, Schema
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-# Of the noise of a measurement, what most counts lie within; and by which part of a count a pair is guessed.
-_COLUMN, _PAIR = 1.7, 2.0
+# Normal noise lies within so many sigmas 90 times in 100: of a column that only its first histogram tells of. Later
+# measurements bring more counts within: nearly all, where a column has few values or a table few rows.
+_COLUMN = 1.645
+# Of the noise of a pair, what most counts lie within; and by which part of a count a pair is guessed.
+_PAIR = 2.0
 _GUESSED = 0.1
 # Pairs of so many cells are guessed as well as those of the factor above; the error grows with the root of the root.
 _CELLS = 64
@@ -54,9 +60,13 @@ class Accuracy:
     assumed: tuple[str, ...] = ()
 
     def column_bound(self, name: str, *, noise: float | None = None) -> float:
-        """Within how many rows a count of one value (or one of sixteen intervals) of a column comes out."""
+        """Within how many rows a count of one value (or one of sixteen intervals) of a column comes out.
+
+        Guarantees:
+            No bound is beyond the rows there are.  [test_errors_grow_with_the_rows_of_a_unit]
+        """
         together, sigma = self.columns[name]
-        return _COLUMN * sigma * math.sqrt(together) * self._scale(noise)
+        return min(float(self.rows), _COLUMN * sigma * math.sqrt(together) * self._scale(noise))
 
     @property
     def shown(self) -> int:
@@ -67,7 +77,7 @@ class Accuracy:
         """Within how many rows a count of two values of a typical pair of columns comes out; of `shown` by default."""
         guessed = _GUESSED * (self.shown if count is None else count)
         grown = math.sqrt(math.sqrt(self.pair_cells / _CELLS))
-        return _PAIR * grown * math.hypot(self.pair_sigma * self._scale(noise), guessed)
+        return min(float(self.rows), _PAIR * grown * math.hypot(self.pair_sigma * self._scale(noise), guessed))
 
     def pair_distance(self, *, noise: float | None = None) -> float:
         """The share of rows that noise puts out of place in a typical pair of columns."""
@@ -165,7 +175,8 @@ def _together(plan: RunPlan, name: str, cells: int) -> float:
 
 def _unit(plan: RunPlan) -> float:
     """How far one privacy unit moves a histogram: what noise multipliers are multiplied by."""
-    first = next(each for each in plan.schedule if each.sigma and each.noise_multiplier and each.kind == "counts")
+    histograms = plan.schedule.part(HISTOGRAMS)
+    first = next(each for each in histograms if each.sigma and each.noise_multiplier)
     return (first.sigma or 0.0) / (first.noise_multiplier or 1.0)
 
 

@@ -37,7 +37,14 @@ from kamino.pipeline.plan.public_domains import check_lists, with_public_domains
 from kamino.pipeline.plan.reference_domains import with_reference_domains
 from kamino.pipeline.plan.references import References, read_references, typed_references
 from kamino.pipeline.plan.required_types import refuse_clashing_types, with_required_types
-from kamino.pipeline.plan.whose_privacy import person_columns, refuse_unsaid_unit, unit_question
+from kamino.pipeline.plan.whose_privacy import (
+    id_question,
+    person_columns,
+    refuse_unsaid_unit,
+    refuse_written_ids,
+    unit_question,
+    written_ids,
+)
 from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import model_noise, planned_weights, weights_noise
 from kamino.privacy import Gate, gaussian_mu
@@ -178,8 +185,17 @@ class RunPlan:
         weak = weak_promises(settings.epsilon, settings.delta, self.num_rows)
         accepted = "accepted" if settings.accept else "such a table is not for release without --accept"
         persons = person_columns(names, self.given) if settings.unit is None else ()
-        texts = text_order_notes(self.given, schema_types(self.schema)) if self.schema is not None else ()
-        return (*(f"{each}; {accepted}" for each in weak), *((unit_question(persons),) if persons else ()), *texts)
+        asked = (unit_question(persons),) if persons else ()
+        if self.schema is None:
+            return (*(f"{each}; {accepted}" for each in weak), *asked)
+        ids = () if settings.accept else written_ids(self.schema)
+        texts = text_order_notes(self.given, schema_types(self.schema))
+        return (
+            *(f"{each}; {accepted}" for each in weak),
+            *asked,
+            *((id_question(ids),) if ids else ()),
+            *texts,
+        )
 
     def with_schema(self, schema: Schema) -> RunPlan:
         """The plan of what follows, once types or domains are found: by the same code as any other plan."""
@@ -290,6 +306,7 @@ def plan_table(
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
     known = schema_for(private, schema, settings, listed, declared)
     known = with_group_ids(known, constraints, settings) if schema is None else known
+    refuse_written_ids(known, settings)
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
     if is_beyond_memory(num_rows, len(private.names)) and not _is_drawn_in_blocks(plan):
         refuse_beyond_memory(num_rows, len(private.names))

@@ -1,7 +1,8 @@
 """Whose privacy? Columns that look like the id of a person, by their names alone, make a run ask.
 
 A table may have many rows for each person. With "unit: one row" the promise is then about one of them, and says little
-about the person. Only the owner knows; what the names of columns suggest is enough to ask.
+about the person. Only the owner knows; what the names of columns suggest is enough to ask. Domains that were called
+public may hold the ids themselves, which a run would then write.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from kamino.constraints import ConstraintClass, Constraints, classify
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
 from kamino.pipeline.settings import ROW, Settings
+from kamino.schema import Key, Schema, Source
 
 # Who a row may be about. Many tables have several rows for each of them.
 _PEOPLE = (
@@ -71,4 +73,38 @@ def unit_question(found: tuple[str, ...]) -> str:
         f"found {listed}, which {looks} like the id of a person, and no word on whose privacy is promised; expected "
         f"--unit {print_name(found[0])} --max-rows N (hides all rows of one person together, N of them kept) or "
         f"--unit {ROW} (each row is another person's, or one row is all that is to be hidden)"
+    )
+
+
+def written_ids(schema: Schema) -> tuple[str, ...]:
+    """The columns that look like the id of a person, and whose real values are written: they were called public."""
+    return tuple(
+        name
+        for name, source in schema.sources.items()
+        if source is Source.ASSERTED and looks_like_person(name) and not isinstance(schema[name], Key)
+    )
+
+
+def refuse_written_ids(schema: Schema, settings: Settings) -> None:
+    """Refuse to write the real ids of persons into a table for release, unless the owner accepted it.
+
+    A run that is marked anyway, by a seed or for want of noise, goes on.
+
+    Guarantees:
+        Nothing is spent before that is said.  [test_real_ids_of_persons_are_refused]
+    """
+    found = written_ids(schema)
+    if found and not settings.accept and settings.seed is None and settings.budget.is_private:
+        raise InputError(f"{id_question(found)}. Nothing was spent")
+
+
+def id_question(found: tuple[str, ...]) -> str:
+    """What is to be said where the real ids of persons would be written."""
+    listed, looks = ", ".join(map(print_name, found)), "looks" if len(found) == 1 else "look"
+    them, their = ("it", "its") if len(found) == 1 else ("them", "their")
+    drops = " ".join(f"--drop {print_name(name)}" for name in found)
+    return (
+        f"found {listed}, which {looks} like the id of a person, and {their} values called public (--trust-domain): "
+        f"real ids would be written, whatever epsilon is; expected {{type: key, repeats: true}} for {them} in a schema "
+        f"(see kamino init; ids are made up), {drops}, or --accept (real ids are written, on your word)"
     )
