@@ -56,6 +56,19 @@ def test_a_run_told_to_end_cleans_up_and_tells_the_cost(tmp_path: Path, place: s
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before
 
 
+def test_a_run_stopped_early_tells_that_nothing_is_spent(tmp_path: Path) -> None:
+    write_table(tax(200), tmp_path / "t.csv")
+    place = {"module": "kamino.model.marginal.fit_marginal", "name": "_measure_histograms"}
+    options = ["synth", "t.csv", "--trust-domain", "-o", "o.csv"]
+    ran = forks().run(TOLD.format(**place, number=int(signal.SIGTERM)), *options, folder=tmp_path)
+    assert ran.returncode == 143
+    assert ran.stderr.split("\n")[:2] == [
+        "kamino: stopped by SIGTERM",
+        "kamino: No release was made: nothing is spent.",
+    ]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.csv"]
+
+
 def test_the_first_signal_counts() -> None:
     def twice() -> None:
         with ending_in_order():

@@ -19,13 +19,18 @@ def telling_what_is_spent(
 
     Guarantees:
         An error after a release tells what is spent, and one before any does not.  [test_a_late_error_tells_the_cost]
+        A run that is stopped before any says that nothing is.  [test_a_run_stopped_early_tells_that_nothing_is_spent]
     """
     try:
         yield
     except BaseException as problem:
-        note = spent_note(ledger(), model=model, resumable=resumable)
+        found = ledger()
+        note = spent_note(found, model=model, resumable=resumable)
         if note:
             problem.add_note(note)
+        elif not isinstance(problem, Exception) and not found["entries"]:
+            # Who stops a run asks what it cost; an error says so by itself where it matters.
+            problem.add_note("No release was made: nothing is spent.")
         raise
 
 
