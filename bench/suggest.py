@@ -4,9 +4,9 @@
     python -m bench.suggest --data FOLDER --write docs/soft.md     # and put the table into the page
 
 Runs the command itself, with other noise in each run. Known is what a table keeps by where it comes from: the
-constraints published with it, a code and its name. One is found if it is suggested or follows from what is. Of the rest,
-a suggestion that less than one row (or pair, for an order) of a hundred breaks is true of the table, and any other one is
-spurious.
+constraints published with it, a code and its name. One is found if it is suggested or follows from what is. Of the
+rest, a suggestion that less than one row (or pair, for an order) of a hundred breaks is true of the table, and any
+other one is spurious.
 """
 
 from __future__ import annotations
