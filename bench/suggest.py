@@ -3,7 +3,7 @@
     python -m bench.suggest --data FOLDER                          # epsilon 2 and 0.5, five runs each
     python -m bench.suggest --data FOLDER --write docs/soft.md     # and put the table into the page
 
-Runs the command itself, with other noise in each run. Known is what a table keeps by where it comes from: the
+Types are trusted, as by `--trust-domain`; each run has other noise. Known is what a table keeps by its origin: the
 constraints published with it, a code and its name. One is found if it is suggested or follows from what is. Of the
 rest, a suggestion that less than one row (or pair, for an order) of a hundred breaks is true of the table, and any
 other one is spurious.
@@ -13,22 +13,28 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
-from kamino.constraints import Constraints, count_violations, value_types, violations_per_row
+from kamino.cli.commands.suggest import is_number
+from kamino.constraints import Constraints, DenialConstraint, count_violations, value_types, violations_per_row
 from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.engine import broken_rows
 from kamino.engine.broken_rows import codes_of, count_strays
 from kamino.engine.implied_rules import Dependency, determined_by
-from kamino.io import read_table, write_table
+from kamino.engine.suggesting import suggest_constraints
+from kamino.io import read_table
+from kamino.privacy import Budget, Gate, SeededNoise
+from kamino.privacy.private import PrivateTable
 
 SPURIOUS = 0.01
 START, END = "<!-- suggestions -->", "<!-- end of suggestions -->"
@@ -107,13 +113,26 @@ class Figures:
         return f"| {' | '.join(cells)} |"
 
 
-def suggested(path: Path, epsilon: float, seed: int) -> list[str]:
-    """The lines that the command prints, without what follows a # and without their strength."""
-    kamino = str(Path(sys.executable).with_name("kamino"))
-    command = [kamino, "suggest", str(path), "--trust-domain", "--epsilon", str(epsilon), "--seed", str(seed)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    lines = [line.split("#")[0].strip() for line in printed.splitlines()]
-    return [line.removeprefix("soft: ") for line in lines if line]
+def suggested(table: pa.Table, epsilon: float, seed: int) -> list[str]:
+    """What the command prints, without figures and strengths."""
+    gate = Gate(Budget(epsilon=epsilon, delta=1e-6), noise=SeededNoise(seed))
+    ordered = [each.name for each in table.schema if is_number(each.type)]
+    return [each.line for each in suggest_constraints(PrivateTable(table), gate, ordered=ordered)]
+
+
+@contextmanager
+def counting_once() -> Iterator[None]:
+    """Count the violations of a constraint in the first run only: they are the same in all, and most of the work."""
+    kept: dict[str, Any] = {}
+
+    def count(table: pa.Table, constraint: DenialConstraint) -> Any:
+        line = str(constraint)
+        if line not in kept:
+            kept[line] = violations_per_row(table, constraint)
+        return kept[line]
+
+    with patch.object(broken_rows, "violations_per_row", count):
+        yield
 
 
 def broken(line: str, table: pa.Table) -> float:
@@ -143,13 +162,12 @@ def is_found(wanted: str, lines: Sequence[str]) -> bool:
     return wanted in lines
 
 
-def measure(name: str, path: Path, epsilon: float, runs: int) -> Figures:
-    """Run the command and sort what it prints."""
-    table = read_table(path)
+def measure(name: str, table: pa.Table, epsilon: float, runs: int) -> Figures:
+    """Look for constraints and sort what is suggested."""
     known = tuple(filter(None, KNOWN[name].splitlines()))
     done = Figures(name=name, rows=table.num_rows, columns=table.num_columns, epsilon=epsilon, runs=runs, known=known)
     for run in range(runs):
-        lines = suggested(path, epsilon, run)
+        lines = suggested(table, epsilon, run)
         done.found.update(each for each in known if is_found(each, lines))
         rest = [line for line in lines if not is_found(line, known)]
         for line in rest:
@@ -162,16 +180,14 @@ def measure(name: str, path: Path, epsilon: float, runs: int) -> Figures:
     return done
 
 
-def tables(data: Path | None, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Name and file of each table."""
-    write_table(titanic_like(1), folder / "titanic.parquet")
-    write_table(tax(20_000), folder / "tax.parquet")
-    yield "titanic-like", folder / "titanic.parquet"
+def tables(data: Path | None) -> Iterator[tuple[str, pa.Table]]:
+    """Name and rows of each table."""
+    yield "titanic-like", titanic_like(1)
     for name in ("adult", "tax", "tpch", "compas", "diamonds", "salary", "nltcs") if data is not None else ():
         assert data is not None
         path = data / name / f"{name}.csv"
-        yield name, path if path.exists() else data / name / "train.csv"
-    yield "built-in", folder / "tax.parquet"
+        yield name, read_table(path if path.exists() else data / name / "train.csv")
+    yield "built-in", tax(20_000)
 
 
 def main() -> None:
@@ -186,9 +202,9 @@ def main() -> None:
         "| table | epsilon | found | missed, in how many runs | else true, a run | spurious, a run |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        for name, path in tables(arguments.data, Path(folder)):
-            lines += [measure(name, path, epsilon, arguments.runs).row() for epsilon in arguments.epsilon]
+    for name, table in tables(arguments.data):
+        with counting_once():
+            lines += [measure(name, table, epsilon, arguments.runs).row() for epsilon in arguments.epsilon]
     if arguments.write is not None:
         text = arguments.write.read_text(encoding="utf-8")
         block = "\n".join((START, *lines, END))
