@@ -1,28 +1,43 @@
 """Measure `kamino suggest`: in how many runs each constraint that is known to hold is suggested, and what else is.
 
-python -m bench.suggest --data FOLDER --runs 5 --epsilon 2    # adult, tax, tpch, one like titanic, the built-in
+    python -m bench.suggest --data FOLDER                          # epsilon 2 and 0.5, five runs each
+    python -m bench.suggest --data FOLDER --write docs/soft.md     # and put the table into the page
 
-Runs the command itself. A suggestion that the table breaks in more than one pair (or row) of a hundred counts as false.
+Types are trusted, as by `--trust-domain`; each run has other noise. Known is what a table keeps by its origin: the
+constraints published with it, a code and its name. One is found if it is suggested or follows from what is. Of the
+rest, a suggestion that less than one row (or pair, for an order) of a hundred breaks is true of the table, and any
+other one is spurious.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
+import re
 import sys
-import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
-from kamino.constraints import Constraints, count_violations, print_constraint, value_types, violations_per_row
+from kamino.cli.commands.suggest import is_number
+from kamino.constraints import Constraints, DenialConstraint, count_violations, value_types, violations_per_row
 from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.engine import broken_rows
 from kamino.engine.broken_rows import codes_of, count_strays
-from kamino.io import read_table, write_table
+from kamino.engine.implied_rules import Dependency, determined_by
+from kamino.engine.suggesting import suggest_constraints
+from kamino.io import read_table
+from kamino.privacy import Budget, Gate, SeededNoise
+from kamino.privacy.private import PrivateTable
 
-FALSE = 0.01
+SPURIOUS = 0.01
+START, END = "<!-- suggestions -->", "<!-- end of suggestions -->"
 
 
 def titanic_like(seed: int) -> pa.Table:
@@ -52,35 +67,72 @@ def titanic_like(seed: int) -> pa.Table:
 
 # What holds in each table by where it comes from: a code and its name, a place and its region, a customer.
 KNOWN = {
-    "adult": "education -> education-num\neducation-num -> education",
-    "tax": "AreaCode -> State\nZip -> City\nZip -> State\n"
-    "not (t1.State = t2.State and t1.Salary < t2.Salary and t1.Rate > t2.Rate)",
-    "tpch": "c_custkey -> c_nationkey\nc_custkey -> c_mktsegment\nc_custkey -> c_acctbal\nc_nationkey -> n_name\n"
-    "n_name -> n_regionkey",
     "titanic-like": "class -> pclass\npclass -> class\nembarked -> embark_town\nembark_town -> embarked\n"
     "survived -> alive\nalive -> survived\nwho -> adult_male",
+    "adult": "education -> education-num\neducation-num -> education\n"
+    "not (t1.capital-gain < t2.capital-gain and t1.capital-loss < t2.capital-loss)",
+    "tax": "Zip -> City\nZip -> State\nAreaCode -> State\nState, HasChild -> ChildExemp\n"
+    "State, MaritalStatus -> SingleExemp\n"
+    "not (t1.State = t2.State and t1.Salary < t2.Salary and t1.Rate > t2.Rate)",
+    "tpch": "c_custkey -> c_nationkey\nc_custkey -> c_mktsegment\nc_custkey -> c_acctbal\nc_custkey -> n_name\n"
+    "c_nationkey -> n_name\nn_name -> c_nationkey\nn_name -> n_regionkey",
+    "compas": "age -> age_cat\ndecile_score -> score_text\nv_decile_score -> v_score_text\n"
+    "not (t1.dob < t2.dob and t1.age < t2.age)\ncheck (c_jail_in <= c_jail_out)\n"
+    "check (is_violent_recid <= is_recid)\ncheck (two_year_recid <= is_recid)",
+    "diamonds": "check (z <= x)\ncheck (z <= y)\ncheck (carat <= x)",
+    "salary": "check (regular-earnings <= ytd-gross)\ncheck (overtime-earning <= ytd-gross)",
+    "nltcs": "",
+    "built-in": "\n".join(line for line in TAX_CONSTRAINTS.splitlines() if line.strip() and line[0] != "#"),
 }
 
 
-def suggested(path: Path, epsilon: float) -> list[str]:
-    """The lines that the command prints, without what follows a #."""
-    command = [
-        str(Path(sys.executable).with_name("kamino")),
-        "suggest",
-        str(path),
-        "--trust-domain",
-        "--epsilon",
-        str(epsilon),
-    ]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return [line.split("#")[0].strip() for line in printed.splitlines() if line.split("#")[0].strip()]
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What some runs on one table gave."""
+
+    name: str
+    rows: int
+    columns: int
+    epsilon: float
+    runs: int
+    known: tuple[str, ...]
+    found: Counter[str] = field(default_factory=Counter)
+    true: Counter[str] = field(default_factory=Counter)
+    spurious: Counter[str] = field(default_factory=Counter)
+
+    def row(self) -> str:
+        missed = [f"`{each}` {self.runs - self.found[each]}" for each in self.known if self.found[each] < self.runs]
+        cells = (
+            f"{self.name} ({self.rows:,} x {self.columns})",
+            f"{self.epsilon:g}",
+            f"{sum(self.found.values())} of {len(self.known) * self.runs}" if self.known else "none known",
+            ", ".join(missed) or "-",
+            f"{sum(self.true.values()) / self.runs:g}",
+            f"{sum(self.spurious.values()) / self.runs:g}",
+        )
+        return f"| {' | '.join(cells)} |"
 
 
-def normal(lines: list[str], table: pa.Table) -> dict[str, float]:
-    """The constraints of some lines as they are always printed, each with its true violation rate."""
-    rules = Constraints.parse("\n".join(line.removeprefix("soft: ") for line in lines), types=value_types(table))
-    pairs = table.num_rows * (table.num_rows - 1) / 2
-    return {print_constraint(c): count_violations(table, c) / pairs for c in rules}
+def suggested(table: pa.Table, epsilon: float, seed: int) -> list[str]:
+    """What the command prints, without figures and strengths."""
+    gate = Gate(Budget(epsilon=epsilon, delta=1e-6), noise=SeededNoise(seed))
+    ordered = [each.name for each in table.schema if is_number(each.type)]
+    return [each.line for each in suggest_constraints(PrivateTable(table), gate, ordered=ordered)]
+
+
+@contextmanager
+def counting_once() -> Iterator[None]:
+    """Count the violations of a constraint in the first run only: they are the same in all, and most of the work."""
+    kept: dict[str, Any] = {}
+
+    def count(table: pa.Table, constraint: DenialConstraint) -> Any:
+        line = str(constraint)
+        if line not in kept:
+            kept[line] = violations_per_row(table, constraint)
+        return kept[line]
+
+    with patch.object(broken_rows, "violations_per_row", count):
+        yield
 
 
 def broken(line: str, table: pa.Table) -> float:
@@ -96,43 +148,68 @@ def broken(line: str, table: pa.Table) -> float:
     return float(np.count_nonzero(violations_per_row(table, rule)) / table.num_rows)
 
 
-def measure(name: str, path: Path, known: Constraints, arguments: argparse.Namespace) -> None:
-    """Print how often each known constraint was found."""
-    table = read_table(path)
-    found: Counter[str] = Counter()
-    false: Counter[str] = Counter()
-    wanted = [print_constraint(c) for c in known]
-    for run in range(arguments.runs):
-        rates = normal(suggested(path, arguments.epsilon), table)
-        found.update(each for each in wanted if each in rates)
-        false.update(each for each in rates if broken(each, table) > FALSE)
-        print(
-            f"{name}, run {run + 1}: {len(rates)} suggestions, {sum(w in rates for w in wanted)} of {len(wanted)} known"
-        )
-    for each in wanted:
-        print(f"  {each}: {found[each]} of {arguments.runs}")
-    for each, times in false.items():
-        print(f"  false: {each}: {times} of {arguments.runs}")
+def dependencies(lines: Sequence[str]) -> list[Dependency]:
+    """Those of the lines that are dependencies."""
+    pairs = [line.partition(" -> ") for line in lines if "->" in line]
+    return [(tuple(name.strip() for name in left.split(",")), right.strip()) for left, _, right in pairs]
+
+
+def is_found(wanted: str, lines: Sequence[str]) -> bool:
+    """Whether a constraint is suggested, or follows from what is."""
+    if "->" in wanted:
+        ((left, right),) = dependencies([wanted])
+        return right in determined_by(left, dependencies(lines))
+    return wanted in lines
+
+
+def measure(name: str, table: pa.Table, epsilon: float, runs: int) -> Figures:
+    """Look for constraints and sort what is suggested."""
+    known = tuple(filter(None, KNOWN[name].splitlines()))
+    done = Figures(name=name, rows=table.num_rows, columns=table.num_columns, epsilon=epsilon, runs=runs, known=known)
+    for run in range(runs):
+        lines = suggested(table, epsilon, run)
+        done.found.update(each for each in known if is_found(each, lines))
+        rest = [line for line in lines if not is_found(line, known)]
+        for line in rest:
+            (done.spurious if broken(line, table) > SPURIOUS else done.true)[line] += 1
+    print(done.row())
+    for what, counted in (("true", done.true), ("spurious", done.spurious)):
+        for line, times in counted.most_common():
+            print(f"    {what}, {times} of {runs}: {line}")
+    sys.stdout.flush()
+    return done
+
+
+def tables(data: Path | None) -> Iterator[tuple[str, pa.Table]]:
+    """Name and rows of each table."""
+    yield "titanic-like", titanic_like(1)
+    for name in ("adult", "tax", "tpch", "compas", "diamonds", "salary", "nltcs") if data is not None else ():
+        assert data is not None
+        path = data / name / f"{name}.csv"
+        yield name, read_table(path if path.exists() else data / name / "train.csv")
+    yield "built-in", tax(20_000)
 
 
 def main() -> None:
     """Measure each table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, help="folder with adult/adult.csv, tax/tax.csv and tpch/tpch.csv")
+    parser.add_argument("--data", type=Path, help="folder with adult/adult.csv, compas/train.csv and so on")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--epsilon", type=float, default=0.5)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[2.0, 0.5])
+    parser.add_argument("--write", type=Path, help="the page to put the table into")
     arguments = parser.parse_args()
-    for name in ("adult", "tax", "tpch") if arguments.data is not None else ():
-        measure(name, arguments.data / name / f"{name}.csv", Constraints.parse(KNOWN[name], types=None), arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        write_table(titanic_like(1), Path(folder) / "titanic.parquet")
-        rules = Constraints.parse(KNOWN["titanic-like"], types=None)
-        measure("titanic-like", Path(folder) / "titanic.parquet", rules, arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        built_in = tax(20_000)
-        write_table(built_in, Path(folder) / "tax.parquet")
-        rules = Constraints.parse(TAX_CONSTRAINTS, types=value_types(built_in))
-        measure("built-in", Path(folder) / "tax.parquet", rules, arguments)
+    lines = [
+        "| table | epsilon | found | missed, in how many runs | else true, a run | spurious, a run |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, table in tables(arguments.data):
+        with counting_once():
+            lines += [measure(name, table, epsilon, arguments.runs).row() for epsilon in arguments.epsilon]
+    if arguments.write is not None:
+        text = arguments.write.read_text(encoding="utf-8")
+        block = "\n".join((START, *lines, END))
+        text = re.sub(f"{START}.*{END}", lambda _: block, text, flags=re.DOTALL)
+        arguments.write.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

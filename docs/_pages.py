@@ -22,6 +22,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return markdown
 
 
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Refuse a page on which an example of a docstring became a quotation; `_examples.py` puts them between fences."""
+    import re
+
+    if re.search(r"<blockquote>\s*<blockquote>\s*<blockquote>", output):
+        raise ValueError(f"{page.file.src_uri}: found an example that is shown as a quotation, expected code")
+    return output
+
+
 def commands() -> str:
     """Every command with its help and its options, as it prints them."""
     from kamino.cli.app import COMMANDS, load_command

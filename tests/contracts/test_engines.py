@@ -118,13 +118,18 @@ def duckdb_query(table: pa.Table, folder: Path) -> DuckdbParts:
     return DuckdbParts(path, statement, is_table=False, private=True, part_rows=PART_ROWS)
 
 
+def write_csv(table: pa.Table, path: Path) -> None:
+    """In one chunk: up to version 20 at least, pyarrow writes the header again after a chunk without rows."""
+    csv.write_csv(table.combine_chunks(), path)
+
+
 def csv_file(table: pa.Table, folder: Path) -> CsvParts:
-    csv.write_csv(table, folder / "t.csv")
+    write_csv(table, folder / "t.csv")
     return CsvParts(folder / "t.csv", part_rows=PART_ROWS)
 
 
 def csv_gz(table: pa.Table, folder: Path) -> CsvParts:
-    csv.write_csv(table, folder / "t.csv")
+    write_csv(table, folder / "t.csv")
     (folder / "t.csv.gz").write_bytes(gzip.compress((folder / "t.csv").read_bytes()))
     return CsvParts(folder / "t.csv.gz", part_rows=PART_ROWS)
 

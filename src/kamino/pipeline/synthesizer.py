@@ -51,6 +51,16 @@ _NO_SETTINGS = ("schema", "constraints", "preset", "ledger", "dataset")
 class Synthesizer(Parameterised):
     r"""Fits a private table once and draws synthetic tables from the fit.
 
+    A fit spends the budget; drawing spends nothing. The table is a data frame, a path or a database URL; a frame comes
+    back as a frame of its kind. A seed is for examples and tests: what is made with it is marked "not for release".
+
+    >>> from kamino.datasets import TAX_CONSTRAINTS, tax
+    >>> made = Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, trust_domain=True, seed=1).fit(tax(500))
+    >>> made.sample(10).num_rows, made.certificate(made.sample(10))["mark"]
+    (10, 'not for release')
+    >>> Synthesizer(constraints="zip -> city\nkey (ssn)", epsilon=0.5)
+    Synthesizer(constraints='zip -> city\nkey (ssn)', epsilon=0.5, delta=1e-06)
+
     Args:
         schema: a `Schema`, its YAML text, or the `Path` of a schema file; None to draft one from names and types.
         constraints: `Constraints`, their text (one a line), or the `Path` of a constraint file.
@@ -84,13 +94,6 @@ class Synthesizer(Parameterised):
         seed: for tests only; fixes noise and draws, and marks the run "not for release".
         ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
         dataset: the name of the dataset in the ledger; needed for a table in memory.
-
-    >>> from kamino.datasets import TAX_CONSTRAINTS, tax
-    >>> made = Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, trust_domain=True, seed=1).fit(tax(500))
-    >>> made.sample(10).num_rows, made.certificate(made.sample(10))["mark"]
-    (10, 'not for release')
-    >>> Synthesizer(constraints="zip -> city\nkey (ssn)", epsilon=0.5)
-    Synthesizer(constraints='zip -> city\nkey (ssn)', epsilon=0.5, delta=1e-06)
 
     Guarantees:
         What it draws is (epsilon, delta)-differentially private in the table.  [test_replay_passes_for_synth]

@@ -99,7 +99,7 @@ def suggest(
             if known is not None:
                 private = with_types(private, known)
             typed = known is not None or trust_domain
-            ordered = tuple(field.name for field in private.without_rows().schema if typed and _is_number(field.type))
+            ordered = tuple(field.name for field in private.without_rows().schema if typed and is_number(field.type))
             found = suggest_constraints(private, gate, ordered=ordered)
         for each in found:
             typer.echo(visible(str(each)))
@@ -143,7 +143,8 @@ def _check_typed(private: PrivateTable, schema: Schema) -> None:
     check_columns(schema, private.without_rows())
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
+    """Whether the order of the values of a type means something."""
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
