@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
 import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from hypothesis import HealthCheck, settings
 
 from kamino.pipeline import stages
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
@@ -17,6 +20,17 @@ from kamino.testing.strangers import strangers
 
 # Tests are to see every warning, also those that users are spared.
 stages.QUIET = False
+
+# `make test` tries the same examples every time, however busy the machine is; `make test-slow` tries new ones.
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("exploring", settings.get_profile("steady"), derandomize=False, print_blob=True)
+settings.load_profile("steady")
+
+# Searches for parameters price the same mechanisms again and again, and one price takes a second. It is a function of
+# its arguments alone, and what it returns is never changed.
+privacy_loss_distribution.from_gaussian_mechanism = lru_cache(maxsize=64)(
+    privacy_loss_distribution.from_gaussian_mechanism
+)
 
 Replays = Callable[..., None]
 STRANGERS = ("empty", "all null", "ten times as long", "one value", "rearranged", "odd cells")
