@@ -34,11 +34,12 @@ $(DEV_STAMP): $(STAMP)
 demo: install    ## run the main job on built-in data
 	@$(BIN)/kamino demo
 
-test: install-dev   ## pass the tests on all cores (about twelve minutes on two)
+test: install-dev   ## pass the tests on all cores (under ten minutes on two)
 	$(QUICK) $(BIN)/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile
 
-test-slow: install-dev ## pass the slow statistical tests
+test-slow: install-dev ## pass the slow statistical tests, and try examples that nobody tried before
 	$(QUICK) $(BIN)/python -m pytest -q -m slow
+	$(QUICK) $(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile exploring -n auto --maxprocesses 8
 
 fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),1)

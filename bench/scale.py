@@ -11,39 +11,15 @@ for linear algebra; processor seconds are of all threads, memory is the peak of 
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import re
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from bench.stepped import Measurement
 from kamino.datasets import TAX_CONSTRAINTS, tax_blocks
 
-HERE = Path(__file__).resolve().parent.parent
-START, END = "<!-- figures -->", "<!-- end of figures -->"
-STEPS = ("make", "fit", "draw", "check", "duckdb")
 LEFT_SIDES = (("zip", "city"), ("zip", "state"), ("area_code", "state"))
 PAIRS = (("state", "has_child", "child_exemp"), ("state", "marital_status", "single_exemp"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What one step took."""
-
-    step: str
-    rows: int
-    cpu: float
-    wall: float
-    mebibytes: float
-    note: str = ""
 
 
 def private(folder: Path, rows: int) -> Path:
@@ -110,56 +86,12 @@ def duckdb(folder: Path, rows: int) -> str:
     return f"{broken} broken groups, five dependencies"
 
 
-def measure(step: str, folder: Path, rows: int) -> Cost:
-    """Run one step in a process of its own."""
-    command = [sys.executable, "-m", "bench.scale", "--step", step, str(rows), "--folder", str(folder)]
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE / 'src'}:{HERE}"}
-    begin = time.perf_counter()
-    ran = subprocess.run(command, cwd=HERE, env=env, capture_output=True, text=True, check=False)
-    wall = time.perf_counter() - begin
-    if ran.returncode:
-        raise SystemExit(f"{step} at {rows:,} rows failed:\n{ran.stderr}")
-    return Cost(step=step, rows=rows, wall=wall, **json.loads(ran.stdout.splitlines()[-1]))
-
-
-def run_step(step: str, folder: Path, rows: int) -> None:
-    """Do one step, and say what it took."""
-    note = {"make": make, "fit": fit, "draw": draw, "check": check, "duckdb": duckdb}[step](folder, rows)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "mebibytes": used.ru_maxrss / 1024, "note": note}))
-
-
-def as_table(costs: Sequence[Cost]) -> str:
-    """The figures in Markdown."""
-    lines = ["| step | rows | CPU s | wall s | peak MiB | |", "| --- | ---: | ---: | ---: | ---: | --- |"]
-    for each in sorted(costs, key=lambda cost: (STEPS.index(cost.step), cost.rows)):
-        figures = f"{each.cpu:,.1f} | {each.wall:,.1f} | {each.mebibytes:,.0f} | {each.note}"
-        lines.append(f"| {each.step} | {each.rows:,} | {figures} |")
-    return "\n".join(lines)
-
-
-def main(given: Sequence[str] | None = None) -> None:
-    """Measure the sizes that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", nargs="+", type=int)
-    parser.add_argument("--folder", type=Path, required=True, help="where tables and models go; they are kept")
-    parser.add_argument("--write", type=Path, help="put the figures into this page")
-    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
-    asked = parser.parse_args(given)
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    if asked.step:
-        run_step(asked.step, asked.folder, asked.rows[0])
-        return
-    costs = []
-    for rows in asked.rows:
-        for step in STEPS:
-            costs.append(measure(step, asked.folder, rows))
-            print(as_table(costs[-1:]).splitlines()[-1], flush=True)
-    if asked.write:
-        page = asked.write.read_text(encoding="utf-8")
-        new = f"{START}\n{as_table(costs)}\n{END}"
-        asked.write.write_text(re.sub(f"{START}.*{END}", new, page, flags=re.DOTALL), encoding="utf-8")
-
+MEASUREMENT = Measurement(
+    module="bench.scale",
+    about=__doc__,
+    mark="figures",
+    steps={"make": make, "fit": fit, "draw": draw, "check": check, "duckdb": duckdb},
+)
 
 if __name__ == "__main__":
-    main()
+    MEASUREMENT.main()

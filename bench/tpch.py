@@ -11,22 +11,12 @@ such a join. Each step is a process of its own; processor seconds are of all thr
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import re
-import resource
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from bench.scale import Cost, as_table
+from bench.stepped import Measurement
 
-HERE = Path(__file__).resolve().parent.parent
-START, END = "<!-- tpch -->", "<!-- end of tpch -->"
-STEPS = ("make", "fit", "draw")
 RULES = """\
 c_custkey -> c_nationkey
 c_custkey -> c_mktsegment
@@ -87,47 +77,9 @@ def draw(folder: Path, rows: int) -> str:
     return f"{sum(written.violations.values())} violations of four dependencies"
 
 
-def measure(step: str, folder: Path, rows: int) -> Cost:
-    """Run one step in a process of its own."""
-    command = [sys.executable, "-m", "bench.tpch", "--step", step, str(rows), "--folder", str(folder)]
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE / 'src'}:{HERE}"}
-    begin = time.perf_counter()
-    ran = subprocess.run(command, cwd=HERE, env=env, capture_output=True, text=True, check=False)
-    wall = time.perf_counter() - begin
-    if ran.returncode:
-        raise SystemExit(f"{step} at {rows:,} rows failed:\n{ran.stderr}")
-    return Cost(step=step, rows=rows, wall=wall, **json.loads(ran.stdout.splitlines()[-1]))
-
-
-def run_step(step: str, folder: Path, rows: int) -> None:
-    """Do one step, and say what it took."""
-    note = {"make": make, "fit": fit, "draw": draw}[step](folder, rows)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "mebibytes": used.ru_maxrss / 1024, "note": note}))
-
-
-def main(given: Sequence[str] | None = None) -> None:
-    """Measure the sizes that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", nargs="+", type=int)
-    parser.add_argument("--folder", type=Path, required=True, help="where tables and models go; they are kept")
-    parser.add_argument("--write", type=Path, help="put the figures into this page")
-    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
-    asked = parser.parse_args(given)
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    if asked.step:
-        run_step(asked.step, asked.folder, asked.rows[0])
-        return
-    costs = []
-    for rows in asked.rows:
-        for step in STEPS:
-            costs.append(measure(step, asked.folder, rows))
-            print(as_table(costs[-1:]).splitlines()[-1], flush=True)
-    if asked.write:
-        page = asked.write.read_text(encoding="utf-8")
-        new = f"{START}\n{as_table(costs)}\n{END}"
-        asked.write.write_text(re.sub(f"{START}.*{END}", new, page, flags=re.DOTALL), encoding="utf-8")
-
+MEASUREMENT = Measurement(
+    module="bench.tpch", about=__doc__, mark="tpch", steps={"make": make, "fit": fit, "draw": draw}
+)
 
 if __name__ == "__main__":
-    main()
+    MEASUREMENT.main()

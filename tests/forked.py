@@ -23,7 +23,7 @@ _SERVER = """
 import json, os, sys, traceback
 import dp_accounting, opendp.prelude, pyarrow.csv, pyarrow.parquet, scipy.optimize, scipy.sparse
 import kamino.cli.app, kamino.cli.commands.synth, kamino.engine, kamino.pipeline.fitting, kamino.sampling.sampler
-import kamino.pipeline.output.writing
+import kamino.pipeline.output.writing, kamino.privacy.durable.durable_run
 
 def child(job):
     os.chdir(job["folder"])

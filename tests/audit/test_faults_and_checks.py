@@ -19,7 +19,16 @@ from kamino.audit.planted_faults import FAULTS, Fault
 from kamino.audit.playing import affordable, play, questions_of, worst_pair
 from kamino.audit.self_test import catch, self_test
 from kamino.audit.subjects import Subject
-from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, PoissonGaussianEvent, PrivacyUnit, epsilon
+from kamino.privacy import (
+    Budget,
+    Gate,
+    GaussianEvent,
+    Neighbours,
+    PoissonGaussianEvent,
+    PrivacyUnit,
+    SeededNoise,
+    epsilon,
+)
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 
@@ -133,8 +142,8 @@ def test_bounds_hold_as_often_as_they_say(mu: float) -> None:
 
 
 def test_the_game_comes_near_the_claim() -> None:
-    """The bound is below 0.75 of the claim with probability below 1e-4: 8,000 games, mu 0.83."""
-    seen = observe(subjects.found(), runs=8_000)
+    """The bound is below 0.75 of the claim with probability below 1e-6: 10,000 games, mu 0.82."""
+    seen = observe(subjects.found(), runs=10_000)
     assert GAME.find(seen) == ()
     game = seen.played[0]
     assert game.ratio > 0.75
@@ -178,7 +187,7 @@ def _plan(**given: Any) -> Any:
 @pytest.mark.parametrize("relation", Neighbours)
 def test_the_loop_releases_what_its_parts_make(relation: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax", reason="the neural extra is not installed")
-    from kamino.audit import sampled_game
+    from kamino.audit import playing, sampled_game
     from kamino.privacy.mechanisms.gradients import open_descent
 
     gate = Gate(Budget(epsilon=20.0, delta=1e-6, neighbours=relation))
@@ -188,6 +197,10 @@ def test_the_loop_releases_what_its_parts_make(relation: Neighbours, monkeypatch
     assert sampled_game.num_left_out(gate.ledger) == 0
     assert sampled_game.loop_problems(descents) == ()
     assert sampled_game.draw_problems(descents) == ()
+    # Seeded: with coins of the system, the bound of so few games is farther off in one run of thirty.
+    noise, worlds = SeededNoise(1), np.random.default_rng(1)
+    monkeypatch.setattr(playing, "SecureNoise", lambda: noise)
+    monkeypatch.setattr(playing, "_coins", lambda size: worlds.random(size) < 0.5)
     played = play(descents, gate.ledger, pair="a canary", runs=4_000)
     assert played.problems == ()
     # The budget is not used up here: the claim is what the descent costs.

@@ -215,8 +215,15 @@ ODD_SCHEMA = (
 )
 
 
-@pytest.mark.parametrize("schema", [[], ["-s", "schema.yaml"]], ids=["found", "declared"])
-@pytest.mark.parametrize("kind", ["parquet", "duckdb"])
+@pytest.mark.parametrize(
+    ("kind", "schema"),
+    [
+        pytest.param("parquet", [], id="parquet-found"),
+        pytest.param("parquet", ["-s", "schema.yaml"], id="parquet-declared"),
+        pytest.param("duckdb", [], id="duckdb-found"),
+        pytest.param("duckdb", ["-s", "schema.yaml"], id="duckdb-declared", marks=pytest.mark.slow),
+    ],
+)
 def test_replay_passes_for_odd_cells_of_typed_files(command: Any, kind: str, schema: list[str]) -> None:
     """A cell at the edge of its type, or that its type cannot hold, changes neither a type nor a message."""
     plain = private_table()

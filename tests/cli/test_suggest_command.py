@@ -108,6 +108,7 @@ def test_types_without_domains_keep_values() -> None:
 
 
 def test_suggest_works_with_the_draft_of_init(tmp_path: Path) -> None:
+    """Seeded: at epsilon 3, one of the three is not seen in one run of six."""
     rng = np.random.default_rng(1)
     begin = rng.integers(0, 700, 3_000)
     days = pa.array(begin, pa.int32()).cast(pa.date32()), pa.array(begin + rng.integers(0, 9, 3_000), pa.int32())
@@ -115,6 +116,6 @@ def test_suggest_works_with_the_draft_of_init(tmp_path: Path) -> None:
     pa.csv.write_csv(table, tmp_path / "t.csv")
     data, schema = str(tmp_path / "t.csv"), str(tmp_path / "s.yaml")
     assert CliRunner().invoke(app, ["init", data, "-o", schema]).exit_code == 0
-    ran = CliRunner().invoke(app, ["suggest", data, "-s", schema, "-e", "3"])
+    ran = CliRunner().invoke(app, ["suggest", data, "-s", schema, "-e", "3", "--seed", "1"])
     assert ran.exit_code == 0, ran.output
     assert {"a -> b", "b -> a", "check (begin <= end)"} <= {line.split("  #")[0] for line in ran.stdout.splitlines()}

@@ -14,7 +14,7 @@ import pytest
 
 from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, discover_types, set_delta_aside
 from kamino.model.protocol import Candidate, CodeMap
-from kamino.privacy import Budget, DeltaEvent, Gate, Neighbours
+from kamino.privacy import Budget, DeltaEvent, Gate, Neighbours, SeededNoise
 from kamino.privacy.private import PrivateCodes, PrivateTable
 from kamino.schema import Categorical, Codec, Integer, Schema, draft_schema
 from kamino.testing.replay import assert_replay, remove_row, replace_row
@@ -98,9 +98,14 @@ def found_domains(table: pa.Table, gate: Gate) -> Schema:
     return discover_domains(PrivateTable(table), draft_schema(table), gate, share).schema
 
 
-def test_domains_cover_the_data_and_not_much_more() -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_domains_cover_the_data_and_not_much_more(seed: int) -> None:
+    """Seeded: whatever the budget, an empty cell stands out of the noise by chance, and a range takes it in.
+
+    One run in eighty has some end farther out than it is here. None in thousands covers less.
+    """
     table = mixed_table(20_000)
-    gate = Gate(Budget(epsilon=1.0, delta=1e-6))
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6), noise=SeededNoise(seed))
     schema: Any = found_domains(table, gate)
     assert not schema.missing_domains
     assert {"Rome", "Oslo"} < set(schema["city"].values)
@@ -162,10 +167,16 @@ def as_text(table: pa.Table) -> pa.Table:
     return pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
 
 
-def test_types_of_text_are_found() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_types_of_text_are_found(seed: int) -> None:
+    """Seeded: in one run of forty, the noise of some empty way of writing is above three deviations.
+
+    A column without any cell then has a type after all, or whole numbers are taken to have decimals.
+    """
     table = as_text(mixed_table(20_000))
     odd = pa.concat_tables([table, pa.table({name: ["n/a"] for name in table.column_names})])
-    schema = discover_types(PrivateTable(odd), Gate(Budget(epsilon=1.0, delta=1e-6)), mu_squared=0.005)
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6), noise=SeededNoise(seed))
+    schema = discover_types(PrivateTable(odd), gate, mu_squared=0.005)
     assert {name: schema[name].type for name in schema} == {
         "city": "categorical",
         "age": "integer",

@@ -108,24 +108,28 @@ def test_without_privacy_there_is_no_noise() -> None:
     assert (found.gradient_noise, found.histogram_noise) == (0.0, 0.0)
 
 
-def test_parameters_print() -> None:
-    budget = Budget(epsilon=1.0, delta=1e-6)
-    found = search_parameters(budget, num_rows=9_000, num_models=3, first_size=10, learn_weights=True)
+@pytest.fixture(scope="module")
+def with_weights() -> Parameters:
+    budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
+    return search_parameters(budget, num_rows=9_000, num_models=3, first_size=10, learn_weights=True)
+
+
+def test_parameters_print(with_weights: Parameters) -> None:
+    found = with_weights
     text = found.describe()
     assert "sub-models                    3" in text
     assert f"rows sampled for weights      {found.weight_rows}" in text
 
 
-def test_weights_are_paid_for_together_with_the_rest() -> None:
-    budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
-    found = search_parameters(budget, num_rows=9_000, num_models=3, first_size=10, learn_weights=True)
+def test_weights_are_paid_for_together_with_the_rest(with_weights: Parameters) -> None:
+    budget, found = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE), with_weights
     ((event, count),) = found.weight_events()
     assert isinstance(event, PoissonGaussianEvent)
     assert (event.noise_multiplier, event.sampling_rate, count) == (found.weight_noise, found.weight_rows / 9_000, 1)
     assert price(replace(found, weight_rows=0), budget) < price(found, budget) == found.epsilon
 
 
-def test_parameters_survive_json() -> None:
-    for epsilon in (1.0, math.inf):
-        found = search_parameters(Budget(epsilon=epsilon, delta=1e-6), num_rows=900, num_models=3, first_size=10)
+def test_parameters_survive_json(with_weights: Parameters) -> None:
+    free = search_parameters(Budget(epsilon=math.inf, delta=1e-6), num_rows=900, num_models=3, first_size=10)
+    for found in (with_weights, free):
         assert Parameters.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False))) == found

@@ -165,9 +165,21 @@ def run(case: Case, folder: Path) -> tuple[RunPlan, Fitted, tuple[Entry, ...]]:
     return plans[-1], fitted, gate.ledger.entries
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases())
 def test_the_ledger_is_what_was_planned(case: Case, tmp_path: Path) -> None:
+    check_ledger(case, tmp_path)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=cases())
+def test_the_ledger_is_what_was_planned_in_many_runs(case: Case, tmp_path: Path) -> None:
+    check_ledger(case, tmp_path)
+
+
+def check_ledger(case: Case, tmp_path: Path) -> None:
+    """A run is planned and done, and releases nothing else."""
     try:
         plan, fitted, entries = run(case, tmp_path)
     except SamplingError:

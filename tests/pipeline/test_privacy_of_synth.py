@@ -91,6 +91,7 @@ def test_replay_passes_for_text(replays: Any) -> None:
         text,
         extra=(odd,),
         relations=(Neighbours.ADD_REMOVE,),
+        others=("empty", "all null", "one value", "odd cells"),
     )
 
 
@@ -196,6 +197,7 @@ def test_replay_passes_for_every_way_of_drawing(replays: Any, mode: Sampling) ->
         lambda table, gate: synthesize(table, gate, SCHEMA, sampling=mode),
         private_table(),
         relations=(Neighbours.ADD_REMOVE,),
+        others=("empty", "ten times as long", "odd cells"),
     )
 
 

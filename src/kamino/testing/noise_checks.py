@@ -74,12 +74,27 @@ def _constant(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:
 def _alike(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:
     """Pairs whose noise is nearly proportional, which one stream of random numbers makes at any two deviations."""
     long = {number: noise for number, noise in noises.items() if len(noise) >= _FEWEST and np.ptp(noise) > 0}
-    for number, noise in long.items():
-        for other in (each for each in long if each > number):
-            shared = min(len(noise), len(long[other]))
-            pair = noise[:shared], long[other][:shared]
-            if min(np.ptp(each) for each in pair) > 0 and abs(np.corrcoef(*pair)[0, 1]) > _ALIKE:
-                yield f"releases {number} and {other} have noise that goes together"
+    pairs = {pair for length in {len(noise) for noise in long.values()} for pair in _correlated(long, length)}
+    for number, other in sorted(pairs):
+        yield f"releases {number} and {other} have noise that goes together"
+
+
+def _correlated(noises: dict[int, NDArray[np.float64]], length: int) -> Iterator[tuple[int, int]]:
+    """The pairs of which the shorter has this length, and the longer begins alike: a run has many releases, and all
+    pairs of a length are looked at together.
+    """
+    starts = {number: noise[:length] for number, noise in noises.items() if len(noise) >= length}
+    varied = {number: start - start.mean() for number, start in starts.items() if np.ptp(start) > 0}
+    units = {number: start / np.linalg.norm(start) for number, start in varied.items()}
+    shorter = [number for number in units if len(noises[number]) == length]
+    if not shorter:
+        return
+    alike = np.abs(np.stack([units[number] for number in shorter]) @ np.stack(list(units.values())).T) > _ALIKE
+    others = list(units)
+    for row, column in np.argwhere(alike):
+        first, second = sorted((shorter[row], others[column]))
+        if first < second:
+            yield first, second
 
 
 def _size(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:
