@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.model.marginal.fit_marginal import fit_marginal
-from kamino.model.marginal.maps.step_maps import join_masks, likeliest_steps
+from kamino.model.marginal.maps.step_maps import join_light, join_masks, likeliest_steps
 from kamino.model.marginal.marginal_schedule import Hints, MarginalSettings
 from kamino.model.protocol import ModelAttribute
 
@@ -32,6 +32,37 @@ def test_steps_match_brute_force(runs: int, size: int, sigma: float, seed: int) 
     found = likeliest_steps(table, counts, sigma)
     best = max(worth(values, table, counts, sigma) for values in product(range(size), repeat=runs))
     assert worth(tuple(found.tolist()), table, counts, sigma) >= best - 1e-6
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(1, 60))
+def test_light_runs_are_joined(counts: list[float], least: float) -> None:
+    labels = join_light(np.array(counts), least)
+    assert labels[0] == 0
+    assert set(np.diff(labels).tolist()) <= {0, 1}
+    held = np.bincount(labels, weights=counts)
+    for label in range(int(labels[-1])):
+        following = counts[int(np.flatnonzero(labels == label + 1)[0])]
+        assert held[label] >= least or following >= least
+    assert all(np.sum(labels == labels[i]) == 1 for i, count in enumerate(counts[:-1]) if count >= least)
+
+
+def test_a_clock_of_many_values_is_learned_as_boundaries() -> None:
+    """A time of day has an hour, and a minute that is no step function of it: the hour is learned all the same.
+
+    Value by value the noise hides both: few rows have a time.
+    """
+    rng = np.random.default_rng(0)
+    hour, minute = rng.integers(5, 24, 40_000), rng.integers(0, 60, 40_000)
+    table = {"time": hour * 60 + minute, "hour": hour, "minute": minute}
+    attributes = (
+        ModelAttribute(name="time", size=24 * 60, ordered=True),
+        ModelAttribute(name="hour", size=24, ordered=True),
+        ModelAttribute(name="minute", size=60, ordered=True),
+    )
+    hints = Hints(functional=(("time", "hour"), ("time", "minute")))
+    model = fit_marginal(MemoryMeasurer(table, seed=4), attributes, noise_multiplier=4.22, hints=hints)
+    drawn = model.sample(40_000, np.random.default_rng(0))
+    assert np.mean(drawn["time"] // 60 == drawn["hour"]) > 0.85
 
 
 def ages(rows: int, seed: int = 0) -> dict[str, np.ndarray]:

@@ -75,7 +75,8 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     maps = measure_step_maps(attributes, histograms, stepping, measurer, purse, settings.step_share(len(stepping)))
     taken = purse.spent - before
     frame = _make_frame(plan, histograms, num_rows, order, maps)
-    functional = [pair for pair in functional if pair not in {(each.left, each.right) for each in maps}]
+    # What a step function tells of X needs X in the model: no other right side takes X out of it as a link.
+    functional = [pair for pair in functional if pair[0] not in {each.left for each in maps}]
     links = plan_links(
         frame.sizes,
         [a.size for a in attributes],

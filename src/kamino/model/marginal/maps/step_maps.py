@@ -25,6 +25,8 @@ from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer
 MOST_VALUES = 64
 #: A map with more steps than this is none: X would need as many bins.
 MOST_STEPS = 48
+#: Runs of X with fewer rows than this many deviations of the noise are joined before they are counted with Y.
+LEAST_DEVIATIONS = 2.0
 #: A map that leaves more of Y's rows than this without any X is not believed.
 MOST_LOST = 0.03
 
@@ -59,17 +61,36 @@ def measure_step_maps(
     """Measure the tables of these dependencies X -> Y, each with `share` of the budget; return the maps believed."""
     found = []
     for x, y in dependencies:
-        runs = np.arange(len(histograms[x].starts), dtype=np.int64)
-        left = CodeMap(size=attributes[x].size, bins=len(runs), starts=histograms[x].starts, labels=runs)
-        views = {attributes[x].name: left, attributes[y].name: CodeMap.identity(attributes[y].size)}
         multiplier = purse.take(f"{attributes[x].name} -> {attributes[y].name}", share)
+        sigma, counts = max(multiplier, LEAST_SIGMA), np.maximum(histograms[x].counts, 0.0)
+        runs = join_light(counts, LEAST_DEVIATIONS * sigma)
+        left = CodeMap(size=attributes[x].size, bins=int(runs[-1]) + 1, starts=histograms[x].starts, labels=runs)
+        views = {attributes[x].name: left, attributes[y].name: CodeMap.identity(attributes[y].size)}
         noisy = measurer.marginal(tuple(views), views, noise_multiplier=multiplier)
-        table = np.asarray(noisy, dtype=float).reshape(len(runs), attributes[y].size)
-        values = likeliest_steps(table, np.maximum(histograms[x].counts, 0.0), max(multiplier, LEAST_SIGMA))
-        step_map = StepMap(left=x, right=y, values=values)
+        table = np.asarray(noisy, dtype=float).reshape(left.bins, attributes[y].size)
+        values = likeliest_steps(table, np.bincount(runs, weights=counts).astype(np.float64), sigma)
+        step_map = StepMap(left=x, right=y, values=values[runs])
         if 0 < step_map.steps <= MOST_STEPS and _lost(step_map, histograms[y]) <= MOST_LOST:
             found.append(step_map)
     return found
+
+
+def join_light(counts: FloatArray, least: float) -> IntArray:
+    """Join neighbouring runs until each holds `least` rows, and return the new run of each; heavy ones stay alone.
+
+    A stretch of n rows is worth n² / 2 sigma² in one cell, and less in pieces: light runs hide a map.
+
+    Guarantees:
+        All but the last, and those before a heavy run, hold enough.  [test_light_runs_are_joined]
+    """
+    labels = np.zeros(len(counts), dtype=np.int64)
+    label, held = 0, 0.0
+    for i, count in enumerate(counts.tolist()):
+        if i and (held >= least or count >= least):
+            label, held = label + 1, 0.0
+        labels[i] = label
+        held += count
+    return labels
 
 
 def likeliest_steps(table: FloatArray, counts: FloatArray, sigma: float) -> IntArray:
@@ -108,8 +129,13 @@ def cut_at_steps(
     maps: Sequence[StepMap],
     limits: BinLimits,
 ) -> tuple[Cells, ...]:
-    """Return the bins with those of left sides cut wherever a right side changes."""
+    """Return the bins with those of left sides cut wherever a right side changes, and those of right sides everywhere.
+
+    A map tells each value of a right side; inside a bin of several it would be forgotten.
+    """
     found = list(cells)
+    for y in {each.right for each in maps if attributes[each.right].ordered}:
+        found[y] = choose_bins(attributes[y], histograms[y], limits, CodeMap.identity(attributes[y].size))
     for x in {each.left for each in maps}:
         change = np.zeros(len(histograms[x].starts), dtype=np.int64)
         for each in maps:
