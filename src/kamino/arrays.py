@@ -16,6 +16,21 @@ _MOST_DIGITS = 3
 _FEW = 4096
 
 
+def distinct(*numbers: IntArray) -> IntArray:
+    """Return the different ones among some numbers, sorted.
+
+    By sorting: the hashes of `np.unique` clash where numbers lie evenly spaced, and a million of them take seconds.
+
+    Guarantees:
+        Equal to `np.unique` of all of them.  [test_distinct_numbers_are_those_of_numpy]
+
+    >>> distinct(np.array([3, 1, 3]), np.array([2])).tolist()
+    [1, 2, 3]
+    """
+    ordered = np.sort(np.concatenate(numbers))
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
 def stable_order(*columns: IntArray) -> IntArray:
     """Return the rows in the order of the first column, ties by the next ones; equal rows stay as they stand.
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kamino.audit import planted_faults, subjects
+from kamino.audit import patches, subjects
 from kamino.audit.auditing import GAME, NEIGHBOURS, STRANGERS, audit, observe
 from kamino.audit.loss_distribution import Releases, compose, gaussian_epsilon
 from kamino.audit.lower_bounds import family_bound, gaussian_mu_bound, least_probability
@@ -66,8 +66,8 @@ def test_the_asked_for_faults_are_among_the_planted_ones() -> None:
 
 
 def test_faults_are_taken_out_again() -> None:
-    modules = [value for value in vars(planted_faults).values() if type(value).__name__ == "module"]
-    owners = [*modules, subjects, *(v for v in vars(planted_faults).values() if isinstance(v, type))]
+    modules = [value for value in vars(patches).values() if type(value).__name__ == "module"]
+    owners = [*modules, subjects, *(v for v in vars(patches).values() if isinstance(v, type))]
     before = [dict(vars(owner)) for owner in owners]
     for fault in FAULTS:
         with fault.plant():

@@ -52,6 +52,17 @@ def fitted(table: CodedTable, request: pytest.FixtureRequest) -> NeuralModel:
     return fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, sequence=NAMES, settings=settings)
 
 
+def test_a_seed_decides_samples_without_noise() -> None:
+    small = make_table(200)
+    settings = quick_settings(steps=3, num_rows=200, batch_size=20)
+    models = []
+    for seed in (1, 1, 2):
+        gate = Gate(Budget(epsilon=math.inf, delta=1e-6), noise=SeededNoise(seed))
+        models.append(fit_neural(NeuralRows(PrivateCodes(small), gate), ATTRIBUTES, sequence=NAMES, settings=settings))
+    first, same, other = ({name: each.tobytes() for name, each in model.to_arrays()[1].items()} for model in models)
+    assert first == same != other
+
+
 def tables_distance(first: Any, second: Any, names: tuple[str, ...]) -> float:
     sizes = [a.size for a in ATTRIBUTES if a.name in names]
     counts = [

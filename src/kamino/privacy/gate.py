@@ -60,7 +60,7 @@ class Gate:
         self.unit = unit or PrivacyUnit()
         self.noise: Noise = noise or SecureNoise()
         if not budget.is_private:
-            self.noise = ExactNoise()
+            self.noise = ExactNoise(noise)
         elif self.noise.mark == NOT_PRIVATE:
             raise PrivacyError(
                 f"a source without noise was given for epsilon={budget.epsilon:g}; leave `noise` out, "

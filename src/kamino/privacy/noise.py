@@ -103,7 +103,16 @@ class SeededNoise:
 
 
 class ExactNoise:
-    """No noise, for epsilon=inf: marks all it makes "not private"."""
+    """No noise, for epsilon=inf: marks all it makes "not private".
+
+    Coins choose samples without noise too: they are those of a `source`, so that a seed decides them.
+
+    Guarantees:
+        A seed gives the same model without noise.  [test_a_seed_decides_samples_without_noise]
+    """
+
+    def __init__(self, source: Noise | None = None) -> None:
+        self._source = source
 
     @property
     def mark(self) -> str:
@@ -115,8 +124,8 @@ class ExactNoise:
         return np.zeros(shape, dtype=np.int64)
 
     def coins(self) -> bytes:
-        """Return 32 random bytes from the operating system."""
-        return os.urandom(32)
+        """Return 32 bytes of the source, or from the operating system."""
+        return os.urandom(32) if self._source is None else self._source.coins()
 
 
 def _check_sigma(sigma: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -103,7 +103,7 @@ def catalogue_of_postgres(url: str, table: str) -> dict[str, Any]:
 def _reading(url: str) -> Iterator[Any]:
     """A cursor of a session that cannot change the database; what fails is told without values."""
     dbapi = load_driver()
-    connection, failure = _connect(dbapi, url, autocommit=True)
+    connection, failure = connect(dbapi, url, autocommit=True)
     if failure is not None:
         # Raised here, not where it was caught, so that the driver's error is not its context either.
         raise failure
@@ -112,80 +112,7 @@ def _reading(url: str) -> Iterator[Any]:
             cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
             yield cursor
     except (dbapi.Error, pa.ArrowException, OSError) as error:
-        raise _query_failed(error) from None
-
-
-# What a session of many passes is set to: rows come as they are stored, and it may rest between passes.
-_SNAPSHOT = """
-    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
-    SET LOCAL idle_in_transaction_session_timeout = 0;
-    SET LOCAL synchronize_seqscans = off;
-    SET LOCAL max_parallel_workers_per_gather = 0;
-    SET LOCAL enable_indexscan = off;
-    SET LOCAL enable_indexonlyscan = off;
-    SET LOCAL enable_bitmapscan = off
-"""
-
-
-class Snapshot:
-    """One read-only transaction in which a query is run again and again, on the same rows every time.
-
-    Guarantees:
-        It cannot change the database, and creates nothing there.  [test_a_snapshot_writes_nothing]
-        A server that is gone is told in a line.  [test_a_killed_server_is_told_with_what_was_spent]
-    """
-
-    def __init__(self, url: str, statement: str) -> None:
-        refuse_writing(statement, dialect="postgres", where=WHERE)
-        self._dbapi, self._statement = load_driver(), statement
-        connection, failure = _connect(self._dbapi, url, autocommit=False)
-        if failure is not None:
-            raise failure
-        self._connection = connection
-        try:
-            with self._cursor() as cursor:
-                for setting in _SNAPSHOT.split(";"):
-                    cursor.execute(setting)
-        except BaseException:
-            self.close()
-            raise
-
-    def __repr__(self) -> str:
-        return "Snapshot(PostgreSQL)"
-
-    def columns(self) -> pa.Table:
-        """An empty table with the columns of the answer, as the driver gives them."""
-        with self._cursor() as cursor:
-            cursor.execute(f"SELECT * FROM ({self._statement}) AS asked LIMIT 0")
-            return cursor.fetch_arrow_table()
-
-    def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
-        """Run a query that reads, and give its answer batch by batch."""
-        with self._cursor() as cursor:
-            cursor.execute(statement)
-            with cursor.fetch_record_batch() as reader:
-                yield from reader
-
-    def keeps_order(self, table: str) -> bool:
-        """Whether a name is that of a table that is stored here, and not of a view or of a table of another server."""
-        literal = "'" + table.replace("'", "''") + "'"
-        with self._cursor() as cursor:
-            cursor.execute(f"SELECT relkind::text FROM pg_class WHERE oid = to_regclass({literal})")
-            found = cursor.fetchone()
-        return found is not None and found[0] in ("r", "m", "p")
-
-    def close(self) -> None:
-        """End the transaction."""
-        with suppress(Exception):
-            self._connection.close()
-
-    @contextmanager
-    def _cursor(self) -> Iterator[Any]:
-        try:
-            with self._connection.cursor() as cursor:
-                yield cursor
-        except (self._dbapi.Error, pa.ArrowException, OSError) as error:
-            raise _query_failed(error) from None
+        raise query_failed(error) from None
 
 
 def relation_bytes(url: str, table: str) -> int:
@@ -201,7 +128,7 @@ def relation_bytes(url: str, table: str) -> int:
 def writing_session(url: str) -> Iterator[tuple[Any, Any]]:
     """A connection and its cursor in one transaction, which is taken back unless it is committed in the block."""
     dbapi = load_driver()
-    connection, failure = _connect(dbapi, url, autocommit=False)
+    connection, failure = connect(dbapi, url, autocommit=False)
     if failure is not None:
         raise failure
     try:
@@ -215,7 +142,8 @@ def writing_session(url: str) -> Iterator[tuple[Any, Any]]:
         raise InputError(f"PostgreSQL: the table cannot be written ({state}: {said}). Nothing was changed.") from None
 
 
-def _connect(dbapi: Any, url: str, *, autocommit: bool) -> tuple[Any, InputError | None]:
+def connect(dbapi: Any, url: str, *, autocommit: bool) -> tuple[Any, InputError | None]:
+    """A connection, or what to raise: where it is raised, the driver's error must not be its context."""
     try:
         return dbapi.connect(url, autocommit=autocommit), None
     except dbapi.Error as error:
@@ -243,7 +171,7 @@ def _connection_failed(text: str) -> InputError:
     )
 
 
-def _query_failed(error: Exception) -> InputError:
+def query_failed(error: Exception) -> InputError:
     """Pass on the text of class 42 errors, which concern the query's text only; name others by their code."""
     state = getattr(error, "sqlstate", None) or ""
     found = re.search(r"ERROR:\s*([^\n]+)", str(error))

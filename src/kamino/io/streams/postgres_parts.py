@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.databases.postgres import WHERE, Snapshot, convert_types, is_numeric
+from kamino.io.databases.postgres import WHERE, convert_types, is_numeric
+from kamino.io.databases.snapshot import Snapshot
 from kamino.io.databases.storing import quoted
 from kamino.io.normalise import normalise_table
 from kamino.io.streams.cutting import PART_ROWS, cut_evenly

@@ -13,6 +13,7 @@ from math import prod
 
 import numpy as np
 
+from kamino.arrays import distinct
 from kamino.model.marginal.graph.elimination import Factor, multiply
 from kamino.model.marginal.graph.factor import first_of_runs
 from kamino.model.marginal.network import Coarse, MarginalModel, Node, parents_of
@@ -157,16 +158,17 @@ def _normalised(joint: FloatArray, alone: FloatArray, share: FloatArray) -> Floa
 def _restricted(cells: Cells, codes: IntArray) -> tuple[Cells, FloatArray]:
     """Return cells in which only these codes have a share, and what part of each bin they are."""
     size = cells.map.size
-    codes = np.unique(codes)
-    starts = np.union1d(cells.map.starts, np.concatenate([codes, codes + 1]))
+    codes = distinct(codes)
+    starts = distinct(cells.map.starts, codes, codes + 1)
     starts = starts[starts < size]
     run = np.searchsorted(cells.map.starts, starts, side="right") - 1
     width = np.diff(starts, append=size)
     labels = cells.map.labels[run]
-    share = np.where(np.isin(starts, codes), cells.share[run] * width / cells.width[run], 0.0)
+    is_allowed = np.append(codes, -1)[np.searchsorted(codes, starts)] == starts
+    share = np.where(is_allowed, cells.share[run] * width / cells.width[run], 0.0)
     part = np.bincount(labels, weights=share, minlength=cells.map.bins).astype(np.float64)
     # Codes that a model gives no share are allowed all the same, and share what is left of a bin.
-    width_allowed = np.where(np.isin(starts, codes), width, 0).astype(np.float64)
+    width_allowed = np.where(is_allowed, width, 0).astype(np.float64)
     count = np.bincount(labels, weights=width_allowed, minlength=cells.map.bins)
     even = width_allowed / np.maximum(count, 1)[labels]
     inside = np.where(part[labels] > 0, share / np.where(part > 0, part, 1.0)[labels], even)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kamino.arrays import IntArray
+from kamino.arrays import IntArray, distinct
 from kamino.errors import InputError
 from kamino.schema import AttributeCodec, Codec, GridCodec
 
@@ -66,7 +66,7 @@ def read_condition(codec: Codec, given: Given | None) -> Condition:
             raise InputError(f"found a condition on {name!r}, whose values are made up; expected one on another column")
         if isinstance(value, tuple):
             low, high = ranges[name] = _range_of(codec[name], name, value)
-            codes[name] = np.unique(np.linspace(low, high, min(high - low + 1, _MOST_CODES)).round().astype(np.int64))
+            codes[name] = distinct(np.linspace(low, high, min(high - low + 1, _MOST_CODES)).round().astype(np.int64))
         else:
             codes[name] = _codes_of(codec[name], name, value)
     return Condition(codes=codes, ranges=ranges)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, distinct
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison, Constant
 from kamino.model.phase import PhaseWeights, codes_inside
@@ -54,7 +54,7 @@ class Choices:
     @property
     def is_exact(self) -> bool:
         """Whether each bin is one code."""
-        return len(self.starts) == len(np.unique(self.label)) and bool(np.all(self.width == 1))
+        return len(self.starts) == len(distinct(self.label)) and bool(np.all(self.width == 1))
 
     def draw(self, rng: np.random.Generator, rows: IntArray | None = None, *, independent: bool = False) -> IntArray:
         """Draw a code for each row; -1 where nothing is allowed. Residual checks are not heeded.
@@ -243,7 +243,7 @@ def _cut(conditional: Conditional, judge: Judge, own: Sequence[DenialConstraint]
     codec = judge.codec[name]
     starts, ends = cells.map.starts, cells.map.starts + cells.width
     cuts = np.array(sorted(_cut_points(judge, name, own)), dtype=np.int64)
-    pieces = np.union1d(starts, cuts[(cuts > starts[0]) & (cuts < ends[-1])])
+    pieces = distinct(starts, cuts[(cuts > starts[0]) & (cuts < ends[-1])])
     run = np.searchsorted(starts, pieces, side="right") - 1
     width = np.diff(np.append(pieces, ends[-1]))
     held = width if cells.weights is None else cells.weights.mass(pieces, width)
