@@ -34,7 +34,7 @@ $(DEV_STAMP): $(STAMP)
 demo: install    ## run the main job on built-in data
 	@$(BIN)/kamino demo
 
-test: install-dev   ## pass the tests on all cores (under ten minutes on two)
+test: install-dev   ## pass the tests on all cores (about ten minutes on two)
 	$(QUICK) $(BIN)/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile
 
 test-slow: install-dev ## pass the slow statistical tests, and try examples that nobody tried before
