@@ -102,7 +102,7 @@ def found_domains(table: pa.Table, gate: Gate) -> Schema:
 def test_domains_cover_the_data_and_not_much_more(seed: int) -> None:
     """Seeded: whatever the budget, an empty cell stands out of the noise by chance, and a range takes it in.
 
-    One run in eighty has some end farther out than it is here. None in thousands covers less.
+    One run in eighty has some end farther out than it is here. None of 400 covered less.
     """
     table = mixed_table(20_000)
     gate = Gate(Budget(epsilon=1.0, delta=1e-6), noise=SeededNoise(seed))
