@@ -94,6 +94,8 @@ class Graph:
         self._logs = [round(math.log(size) * _UNIT) for size in sizes]
         self._near: list[set[int]] = [set() for _ in sizes]
         self._counted: dict[Clique, int] = {}
+        #: What eliminating each variable first would make, while no clique is added.
+        self._weights: list[int] | None = None
         for clique in (*cliques, *((v - 1, v) for v in self._groups)):
             self.add(clique)
 
@@ -101,6 +103,7 @@ class Graph:
         """Let the variables of a clique share one."""
         _join(self._near, clique)
         self._counted.clear()
+        self._weights = None
 
     def cells_with(self, clique: Clique = ()) -> int:
         """Return the cells of the tree that one more clique would give, without making the tree.
@@ -143,7 +146,11 @@ class Graph:
             return list(reversed(self._sequence)), near
         groups, last = self._groups, len(near)
         waiting = Counter(self._after.values())
-        weight = [0 if a in groups else self._weight(near, a) for a in range(last)]
+        if self._weights is None:
+            self._weights = [0 if a in groups else self._weight(self._near, a) for a in range(last)]
+        weight = list(self._weights)
+        for a in {a - 1 if a in groups else a for a in clique}:
+            weight[a] = self._weight(near, a)
         # The heap also holds what weights were before. Ties go to the last variable.
         heap = [(weight[a], -a) for a in range(last) if a not in groups and not waiting[a]]
         heapify(heap)
@@ -179,7 +186,7 @@ class Graph:
 
     def _size(self, held: set[int]) -> int:
         logs, groups = self._logs, self._groups
-        return sum(logs[b] for b in held if b not in groups or b - 1 not in held)
+        return sum([logs[b] for b in held if b not in groups or b - 1 not in held])
 
 
 def _join(near: Sequence[set[int]], clique: Clique) -> None:
