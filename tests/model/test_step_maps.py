@@ -6,6 +6,7 @@ import math
 from itertools import pairwise, product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
@@ -63,6 +64,23 @@ def test_a_clock_of_many_values_is_learned_as_boundaries() -> None:
     model = fit_marginal(MemoryMeasurer(table, seed=4), attributes, noise_multiplier=4.22, hints=hints)
     drawn = model.sample(40_000, np.random.default_rng(0))
     assert np.mean(drawn["time"] // 60 == drawn["hour"]) > 0.85
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_repeats_is_no_step_function(seed: int) -> None:
+    """Each day has every hour: a map of times to hours that follows the noise would forbid most of the table."""
+    rng = np.random.default_rng(seed)
+    day, hour = rng.integers(0, 365, 25_000), rng.integers(5, 24, 25_000)
+    table = {"time": day * 24 + hour, "hour": hour}
+    attributes = (
+        ModelAttribute(name="time", size=365 * 24, ordered=True),
+        ModelAttribute(name="hour", size=24, ordered=True),
+    )
+    hints = Hints(functional=(("time", "hour"),))
+    model = fit_marginal(MemoryMeasurer(table, seed=seed), attributes, noise_multiplier=4.22, hints=hints)
+    drawn = model.sample(25_000, np.random.default_rng(0))
+    true, made = (np.bincount(hours, minlength=24) / 25_000 for hours in (hour, drawn["hour"]))
+    assert np.abs(true - made).sum() / 2 < 0.02
 
 
 def ages(rows: int, seed: int = 0) -> dict[str, np.ndarray]:

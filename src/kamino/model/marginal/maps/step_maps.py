@@ -27,6 +27,8 @@ MOST_VALUES = 64
 MOST_STEPS = 48
 #: Runs of X with fewer rows than this many deviations of the noise are joined before they are counted with Y.
 LEAST_DEVIATIONS = 2.0
+#: A map that explains less of X's rows than this is not believed: a true one explains all, less what noise takes.
+LEAST_EXPLAINED = 0.8
 #: A map that leaves more of Y's rows than this without any X is not believed.
 MOST_LOST = 0.03
 
@@ -68,11 +70,25 @@ def measure_step_maps(
         views = {attributes[x].name: left, attributes[y].name: CodeMap.identity(attributes[y].size)}
         noisy = measurer.marginal(tuple(views), views, noise_multiplier=multiplier)
         table = np.asarray(noisy, dtype=float).reshape(left.bins, attributes[y].size)
-        values = likeliest_steps(table, np.bincount(runs, weights=counts).astype(np.float64), sigma)
+        held = np.bincount(runs, weights=counts).astype(np.float64)
+        values = likeliest_steps(table, held, sigma)
         step_map = StepMap(left=x, right=y, values=values[runs])
-        if 0 < step_map.steps <= MOST_STEPS and _lost(step_map, histograms[y]) <= MOST_LOST:
+        is_believed = explained(table, values, held) >= LEAST_EXPLAINED and _lost(step_map, histograms[y]) <= MOST_LOST
+        if 0 < step_map.steps <= MOST_STEPS and is_believed:
             found.append(step_map)
     return found
+
+
+def explained(table: FloatArray, values: IntArray, counts: FloatArray) -> float:
+    """Return the share of rows that have the value a map gives them: 1 but for noise, if the map is true.
+
+    The likeliest step function of a dependency that is none (a day has every hour) follows the noise, and explains
+    little. It would forbid most of what occurs.
+
+    Guarantees:
+        A right side that repeats along the left one is not taken for steps.  [test_what_repeats_is_no_step_function]
+    """
+    return float(table[np.arange(len(values)), values].sum() / max(float(counts.sum()), 1e-300))
 
 
 def join_light(counts: FloatArray, least: float) -> IntArray:
