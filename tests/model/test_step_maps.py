@@ -68,19 +68,22 @@ def test_a_clock_of_many_values_is_learned_as_boundaries() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_repeats_is_no_step_function(seed: int) -> None:
-    """Each day has every hour: a map of times to hours that follows the noise would forbid most of the table."""
+    """Each day has every hour (of four): a map of times to hours that follows the noise would forbid most of it."""
     rng = np.random.default_rng(seed)
-    day, hour = rng.integers(0, 365, 25_000), rng.integers(5, 24, 25_000)
-    table = {"time": day * 24 + hour, "hour": hour}
+    day, hour = rng.integers(0, 365, 25_000), rng.integers(0, 4, 25_000)
+    table = {"time": day * 4 + hour, "hour": hour}
     attributes = (
-        ModelAttribute(name="time", size=365 * 24, ordered=True),
-        ModelAttribute(name="hour", size=24, ordered=True),
+        ModelAttribute(name="time", size=365 * 4, ordered=True),
+        ModelAttribute(name="hour", size=4, ordered=True),
     )
-    hints = Hints(functional=(("time", "hour"),))
-    model = fit_marginal(MemoryMeasurer(table, seed=seed), attributes, noise_multiplier=4.22, hints=hints)
+    hints, settings = Hints(functional=(("time", "hour"),)), MarginalSettings(step_maps=0.024)
+    model = fit_marginal(
+        MemoryMeasurer(table, seed=seed), attributes, noise_multiplier=4.22, hints=hints, settings=settings
+    )
     drawn = model.sample(25_000, np.random.default_rng(0))
-    true, made = (np.bincount(hours, minlength=24) / 25_000 for hours in (hour, drawn["hour"]))
+    true, made = (np.bincount(hours, minlength=4) / 25_000 for hours in (hour, drawn["hour"]))
     assert np.abs(true - made).sum() / 2 < 0.02
+    assert len(np.unique(drawn["hour"][drawn["time"] < 80])) == 4
 
 
 def ages(rows: int, seed: int = 0) -> dict[str, np.ndarray]:
