@@ -71,6 +71,11 @@ def test_imports_point_one_way(path: Path) -> None:
     assert imported_stages(path) <= allowed(stage), f"{stage} may import {sorted(allowed(stage))}"
 
 
+def test_no_file_name_occurs_twice() -> None:
+    names = [path.name for path in SOURCE.rglob("*.py") if not path.name.startswith("__")]
+    assert sorted(set(names)) == sorted(names)
+
+
 def test_the_map_names_what_is_there() -> None:
     """ARCHITECTURE.md: every file, folder and test that it names exists, and so does every package."""
     import re

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.model.tables import project
 
-from kamino.model.marginal.graph.factor import project
 from kamino.model.marginal.graph.inference import Measurement, infer
 from kamino.model.marginal.graph.junction import build_tree
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.model.tables import project
 
 from kamino.model.marginal.graph import curvature
 from kamino.model.marginal.graph.curvature import InverseCurvature
 from kamino.model.marginal.graph.descent import minimise
-from kamino.model.marginal.graph.factor import project
 from kamino.model.marginal.graph.inference import Measurement, _Dual, combine, infer
 from kamino.model.marginal.graph.junction import build_tree
 

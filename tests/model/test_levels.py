@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.model.tables import project
 
 from kamino.model.marginal.assemble import within_groups
-from kamino.model.marginal.graph.factor import Projection, project, with_both, with_groups, without_groups
+from kamino.model.marginal.graph.factor import Projection, with_both, with_groups, without_groups
 from kamino.model.marginal.graph.inference import Measurement, infer
 from kamino.model.marginal.graph.junction import Graph, JunctionTree, build_tree
-from kamino.model.marginal.graph.levels import Levels
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.propagation import Propagator
+from kamino.model.marginal.graph.two_levels import Levels
 
 
 def random_levels(rng: np.random.Generator) -> Levels:

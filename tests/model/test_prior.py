@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.model.tables import project
 
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.factor import project
 from kamino.model.marginal.graph.inference import Measurement, infer, potentials_of
 from kamino.model.marginal.graph.junction import build_tree
 from kamino.model.marginal.graph.propagation import Propagator

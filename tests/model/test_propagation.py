@@ -4,8 +4,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.model.tables import project, spread_shape
 
-from kamino.model.marginal.graph.factor import project, spread_shape
 from kamino.model.marginal.graph.junction import build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.propagation import Propagator

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer
+from tests.model.tables import project, spread_shape
 
 from kamino.model.marginal.columns.resolution import group_bins, group_cells
 from kamino.model.marginal.fit_marginal import fit_marginal
-from kamino.model.marginal.graph.factor import SharedSums, project, spread_shape
+from kamino.model.marginal.graph.factor import SharedSums
 from kamino.model.marginal.marginal_schedule import MarginalSettings
 from kamino.model.marginal.pairs.scoring import shrink_scores
 from kamino.model.protocol import ModelAttribute

@@ -29,7 +29,7 @@ import pyarrow as pa
 from kamino.engine.broken_rows import Codes, codes_of, count_repeats, count_strays
 from kamino.engine.implied_rules import Dependency, without_chance_of_amounts, without_implied
 from kamino.engine.judging import MOST_OF_CHANCE, Columns, Release, Suggestion, bar_of
-from kamino.engine.ordering import Compared, compare_columns
+from kamino.engine.order_rules import Compared, compare_columns
 from kamino.privacy import Gate, multiplier_for
 from kamino.privacy.private import PrivateTable, open_table
 from kamino.privacy.sensitivity import Sensitivity

@@ -14,7 +14,7 @@ from kamino.model.marginal.columns.resolution import Resolution, group_cells
 from kamino.model.marginal.graph.factor import first_of_runs
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement, interactions_of
 from kamino.model.marginal.graph.junction import Clique
-from kamino.model.marginal.graph.levels import Levels
+from kamino.model.marginal.graph.two_levels import Levels
 from kamino.model.marginal.maps.relative import Relative
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Candidate, Cells, FloatArray, IntArray, Measurer, ModelAttribute, View

@@ -24,25 +24,6 @@ def sum_groups(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
     return result
 
 
-def drop_axes(clique: Sequence[int], keep: Sequence[int]) -> tuple[int, ...]:
-    """Return the axes of `clique` that summing down to `keep` removes."""
-    kept = set(keep)
-    return tuple(i for i, a in enumerate(clique) if a not in kept)
-
-
-def spread_shape(clique: Sequence[int], part: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape that lets a table over `part` broadcast against a table over `clique`."""
-    kept = set(part)
-    return tuple(sizes[a] if a in kept else 1 for a in clique)
-
-
-def project(table: FloatArray, clique: Sequence[int], keep: Sequence[int]) -> FloatArray:
-    """Sum a table over `clique` down to `keep` (both sorted)."""
-    axes = drop_axes(clique, keep)
-    result: FloatArray = table.sum(axis=axes) if axes else table
-    return result
-
-
 def without_groups(variables: Iterable[int], groups: Groups) -> tuple[int, ...]:
     """Return variables, sorted, without those that are groups of another one of them."""
     held = set(variables)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kamino.model.marginal.graph.factor import FloatArray, divide, spread_shape, with_both
+from kamino.model.marginal.graph.factor import FloatArray, Projection, divide, with_both
 from kamino.model.marginal.graph.junction import Clique, JunctionTree
 
 
@@ -52,7 +52,7 @@ class _Steps:
         sizes, inside = self.tree.sizes, self.tree.cliques[clique]
         joint = with_both(self.beliefs[clique], inside, sorted({walker, *target}), sizes, self.tree.groups)
         if walker in target:
-            only = np.eye(sizes[walker]).reshape(sizes[walker], *spread_shape(target, (walker,), sizes))
+            only = np.eye(sizes[walker]).reshape(sizes[walker], *Projection(target, (walker,), sizes, {}).shape)
             return (only * joint).reshape(sizes[walker], -1)
         place = sum(a < walker for a in target)
         return np.moveaxis(joint, place, 0).reshape(sizes[walker], -1)
