@@ -74,6 +74,22 @@ CASES: dict[str, Change] = {
 }
 
 
+def test_a_file_cannot_ask_for_many_groups() -> None:
+    """A table of so many groups by so many groups would take 80 GB."""
+    size = 100_000
+    cells = Cells(map=CodeMap.identity(size), width=np.ones(size, np.int64), share=np.ones(size))
+    node = Node(
+        attribute=ModelAttribute(name="a", size=size),
+        cells=cells,
+        parents=(),
+        table=np.full((1, size), 1 / size),
+        groups=np.arange(size),
+    )
+    meta, arrays = MarginalModel(nodes=(node,), num_rows=1.0).to_arrays()
+    with pytest.raises(ModelError, match="groups is not between 1 and 64"):
+        MarginalModel.from_arrays(meta, arrays)
+
+
 def test_groups_are_read_as_they_were_written() -> None:
     model = grouped_model()
     meta, arrays = model.to_arrays()

@@ -22,6 +22,7 @@ from kamino.sampling.soft.prices import price_of
 from kamino.sampling.steps.algorithm3 import draw_indexed, draw_row_by_row
 from kamino.sampling.steps.blocks import draw_blocks
 from kamino.sampling.steps.chain.chain import draw_chain
+from kamino.sampling.steps.exchange import Movable, read_by_code
 from kamino.sampling.steps.free import breaks_checks, draw_free
 from kamino.sampling.steps.lookup import draw_known, draw_lookup
 from kamino.sampling.steps.ownership.ownership import draw_ownership
@@ -91,8 +92,10 @@ def draw_table(
         candidates=options.candidates,
         on_sweep=options.on_sweep,
     )
-    movable: dict[str, IntArray] = {}
-    fixed = _read_by_code(plan, model) | first.keys() | options.prefix.keys()
+    # A world has bounds of its own for each row of its columns; other ways of drawing are there to be compared with.
+    fixed = read_by_code(plan) | model.reads_codes | first.keys() | options.prefix.keys()
+    fixed = fixed if options.world is None else set(plan.sequence)
+    movable = Movable(fixed=fixed if options.sampling is Sampling.CONSTRAINT_AWARE else None)
     for place, step in enumerate(plan.steps):
         if step.attribute in options.prefix:
             continue
@@ -100,26 +103,21 @@ def draw_table(
             options.progress(step, place, len(plan.steps))
         conditional = model.conditional(step.attribute, table, num_rows)
         checks = tuple(c for c in step.checks if keeps_hard or c in options.given)
-        alone = step.kind in (StepKind.FREE, StepKind.MASK) and not step.soft
-        choices = make_choices(conditional, judge, checks, table, movable=movable if alone else None)
-        prices = {c: price_of(c, options.weights, num_rows) for c in (*step.soft, *step.unweighed)}
-        parents = frozenset(model.parents(step.attribute))
-        settled = tuple(c for s in plan.steps[:place] for c in s.checks) if keeps_hard else ()
-        task = task_of(step=step, choices=choices, penalties=prices, parents=parents, movable=movable, settled=settled)
+        moving = movable.before(step)
+        choices = make_choices(conditional, judge, checks, table, movable=moving)
+        task = task_of(
+            step=step,
+            choices=choices,
+            penalties={c: price_of(c, options.weights, num_rows) for c in (*step.soft, *step.unweighed)},
+            parents=frozenset(model.parents(step.attribute)),
+            movable=moving,
+            settled=movable.settled,
+        )
         table[step.attribute] = _draw_column(task, table, options)
-        may_move = alone and keeps_hard and options.world is None and step.attribute not in fixed
-        if may_move and not choices.is_exact:
-            movable[step.attribute] = choices.bins_of(np.maximum(table[step.attribute], 0))[0]
+        movable.drawn(step, choices, table[step.attribute])
     if not (keeps_hard and options.check):
         return table
     return repair(judge, table, plan.hard, num_rows, rng, fixed=options.prefix)
-
-
-def _read_by_code(plan: SamplingPlan, model: TupleModel) -> set[str]:
-    """Return the attributes whose codes something reads beyond their bins: constraints on pairs, maps, or the model."""
-    pairs = [c for c in (*plan.hard, *plan.soft) if not c.is_unary]
-    mapped = [name for left, right in plan.references for name in (*left, right)]
-    return {name for c in pairs for name in c.attributes} | set(mapped) | set(model.reads_codes)
 
 
 def _checked_prefix(

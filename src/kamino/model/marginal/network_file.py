@@ -18,6 +18,8 @@ from kamino.model.protocol import MOST_ROWS, Cells, CodeMap, ConditionalMap, Int
 from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
 
 FORMAT = "kamino-marginal-2"
+#: More groups of bins than this were never written, and would take memory that a file does not show.
+MOST_GROUPS = 64
 
 
 def describe(model: MarginalModel) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -102,7 +104,8 @@ def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -
     if relative:
         node = _relative_node(i, fields, attribute, cells, parents, contexts, earlier, arrays)
         return replace(node, in_groups=in_groups)
-    groups = _groups(i, fields.whole("groups", least=1, most=bins), bins, arrays) if "groups" in set(fields) else None
+    most = min(bins, MOST_GROUPS)
+    groups = _groups(i, fields.whole("groups", least=1, most=most), bins, arrays) if "groups" in set(fields) else None
     if "coarse" not in set(fields):
         table = arrays.distributions(f"{i}.table", (contexts, bins))
         return Node(attribute=attribute, cells=cells, parents=parents, table=table, in_groups=in_groups, groups=groups)

@@ -6,20 +6,58 @@ often each occurs. So codes of one bin may change hands among its rows: no distr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from kamino.arrays import IntArray
+from kamino.constraints import DenialConstraint
+from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners.block import DEAD
+from kamino.sampling.plan.sampling_plan import SamplingPlan, Step, StepKind
 from kamino.sampling.steps.task import Task
 
 _ROUNDS = 60
 
 #: Tells which rows would break a check with these codes.
 Breaks = Callable[[IntArray, IntArray], Mask]
+
+
+@dataclass(kw_only=True)
+class Movable:
+    """The columns drawn so far whose codes may change hands, with their bins, and the checks on columns drawn so far.
+
+    `fixed` are the attributes whose codes stay; None if all do.
+    """
+
+    fixed: Collection[str] | None
+    bins: dict[str, IntArray] = field(default_factory=dict)
+    settled: tuple[DenialConstraint, ...] = ()
+
+    def before(self, step: Step) -> dict[str, IntArray] | None:
+        """What may move when a step's column is drawn; None if it is not drawn freely."""
+        is_free = step.kind in (StepKind.FREE, StepKind.MASK) and not step.soft
+        return self.bins if self.fixed is not None and is_free else None
+
+    def drawn(self, step: Step, choices: Choices, codes: IntArray) -> None:
+        """Take note of a column."""
+        self.settled += step.checks
+        if self.before(step) is not None and step.attribute not in (self.fixed or ()) and not choices.is_exact:
+            self.bins[step.attribute] = choices.bins_of(np.maximum(codes, 0))[0]
+
+
+def read_by_code(plan: SamplingPlan) -> set[str]:
+    """Return the attributes whose codes constraints read beyond their bins: those of pairs, soft ones, public maps.
+
+    Guarantees:
+        A soft check has its rate steered, so its columns stay.  [test_columns_with_constraints_keep_their_codes]
+    """
+    ties = [c for c in plan.hard if not c.is_unary] + list(plan.soft)
+    mapped = [name for left, right in plan.references for name in (*left, right)]
+    return {name for c in ties for name in c.attributes} | set(mapped)
 
 
 def change_places(task: Task, codes: IntArray) -> None:
@@ -35,8 +73,9 @@ def change_places(task: Task, codes: IntArray) -> None:
     live = np.flatnonzero(codes != DEAD)
     _exchange(task, live, bins, codes, partial(_breaks, task, codes, task.step.attribute))
     others = {name for check in task.choices.residual for name in check.attributes}
-    for name in sorted(others & task.movable.keys()):
-        _exchange(task, live, task.movable[name], task.columns[name], partial(_breaks, task, codes, name))
+    movable = task.movable or {}
+    for name in sorted(others & movable.keys()):
+        _exchange(task, live, movable[name], task.columns[name], partial(_breaks, task, codes, name))
 
 
 def _breaks(task: Task, codes: IntArray, changed: str, rows: IntArray, values: IntArray) -> Mask:

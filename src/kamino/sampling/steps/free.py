@@ -23,14 +23,16 @@ def draw_free(task: Task) -> IntArray:
 
     The model knows how often a row comes into a bin, checks included. So a row whose code breaks a check that decides
     inside bins first changes places with another row of its bin, then is drawn anew in its bin, and leaves it last.
+    Where codes may not move (see `Task.movable`), it leaves it at once.
     """
     codes = task.choices.draw(task.rng)
     if not task.choices.residual:
         return codes
-    change_places(task, codes)
+    if task.movable is not None:
+        change_places(task, codes)
     bad = np.flatnonzero(breaks_checks(task, codes))
-    bins, _ = task.choices.bins_of(codes)
-    for _ in range(_ROUNDS_IN_BIN if len(bad) else 0):
+    bins, _ = task.choices.bins_of(np.maximum(codes, 0))
+    for _ in range(_ROUNDS_IN_BIN if task.movable is not None and len(bad) else 0):
         codes[bad] = task.choices.draw_codes(bins[bad], task.rng)
         bad = bad[breaks_checks(task, codes[bad], bad)]
     if len(bad):

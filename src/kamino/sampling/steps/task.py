@@ -27,7 +27,8 @@ class Task:
     them to, `sweeps` how often each row is drawn again where any is above zero; `on_sweep` is told how the rates move.
     `candidates` is how many values of a wide domain are weighed for a row, where rows are drawn one by one. `parents`
     are the earlier attributes that the model's distribution depends on; None stands for all of them. `movable` has the
-    bins of earlier columns whose codes may change hands within a bin, `settled` the checks on earlier columns alone.
+    bins of earlier columns whose codes may change hands within a bin (None: no code may, nor those of this column),
+    `settled` the checks on earlier columns alone.
     """
 
     step: Step
@@ -43,7 +44,7 @@ class Task:
     on_sweep: OnSweep | None = None
     candidates: int = 10
     parents: frozenset[str] | None = None
-    movable: Mapping[str, IntArray] = field(default_factory=dict)
+    movable: Mapping[str, IntArray] | None = None
     settled: tuple[DenialConstraint, ...] = ()
 
     def present(self, names: frozenset[str]) -> Mask:

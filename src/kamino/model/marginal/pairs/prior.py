@@ -52,7 +52,7 @@ def _fit_weights(frame: Frame, margins: Sequence[FloatArray]) -> list[FloatArray
     masks = {tuple(place[a] for a in clique): mask for clique, mask in frame.allowed.items()}
     tree = build_tree(sizes, [*((i,) for i in range(len(tied))), *masks])
     propagate, closed = Propagator(tree), potentials_of(tree, masks, {})
-    homes = [tree.home((i,)) or 0 for i in range(len(tied))]
+    homes = [home for i in range(len(tied)) if (home := tree.home((i,))) is not None]
     alone = [Projection(tree.cliques[home], (i,), sizes, {}) for i, home in enumerate(homes)]
     for _ in range(_ROUNDS):
         far = 0.0
