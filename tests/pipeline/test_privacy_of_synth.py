@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.fitting import fit
 from kamino.pipeline.output.drawn_table import draw
 from kamino.pipeline.plan.run_plan import plan_table
-from kamino.privacy import Gate, Neighbours, PrivacyUnit
+from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
+from kamino.privacy.noise import SeededNoise
 from kamino.privacy.private import PrivateTable
 from kamino.sampling import Sampling
 from kamino.schema import Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema
@@ -76,6 +78,38 @@ def synthesize(
 @pytest.mark.parametrize("nulls", [True, False])
 def test_replay_passes_for_synth(replays: Any, nulls: bool) -> None:
     replays(lambda table, gate: synthesize(table, gate, SCHEMA), private_table(nulls=nulls))
+
+
+CLOCK = Schema(
+    attributes={
+        "time": Integer(min=0, max=1_439, nullable=True),
+        "hour": Integer(min=0, max=23, nullable=True),
+        "low": Integer(min=0, max=99, nullable=True),
+        "high": Integer(min=0, max=99, nullable=True),
+        "kind": Categorical(values=["a", "b"], nullable=True),
+    }
+)
+
+
+def clock_table(rows: int = 3_000) -> pa.Table:
+    rng = np.random.default_rng(6)
+    time, low = np.sort(rng.integers(300, 1_440, rows)), rng.integers(0, 80, rows)
+    high = low + rng.integers(0, 20, rows)
+    kind = np.where(rng.random(rows) < 0.3 + 0.4 * (time > 800), "a", "b")
+    return pa.table({"time": time, "hour": time // 60, "low": low, "high": high, "kind": kind})
+
+
+def test_replay_passes_for_groups_and_step_functions(replays: Any) -> None:
+    """Groups of bins as variables of the model, a step function from joined runs, a check that decides inside bins."""
+    rules = Constraints.parse("time -> hour\ncheck (low <= high)")
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return synthesize(table, gate, CLOCK, rules=rules)
+
+    few = {"empty", "one value", "odd cells"}
+    replays(run, clock_table(), epsilon=4.0, relations=(Neighbours.ADD_REMOVE,), others=few)
+    model = json.loads(run(clock_table(), Gate(Budget(epsilon=4.0, delta=1e-6), noise=SeededNoise(1)))[1]["model.json"])
+    assert any("coarse" in node for node in model["nodes"])
 
 
 def test_replay_passes_with_domains_found(replays: Any) -> None:
