@@ -68,6 +68,12 @@ def test_marginals_match_brute_force(model, wanted):
     np.testing.assert_allclose(model.marginal(wanted), joint, atol=1e-12)
 
 
+def test_frequencies_are_marginals(model):
+    for name in model.sequence:
+        np.testing.assert_allclose(model.frequencies(name), model.bin_marginal([name]), atol=1e-12)
+        assert model.frequencies(name) is model.frequencies(name)
+
+
 def test_samples_follow_the_marginals(model):
     rows = model.sample(50_000, np.random.default_rng(1))
     flat = (rows["a"] * 5 + rows["b"]) * 4 + rows["c"]

@@ -99,7 +99,7 @@ def test_counts_lie_within_the_stated_errors(name: str) -> None:
         "one cause": lambda: (made_of_one_cause(10_000), ""),
     }[name]()
     ones, twos = [], []
-    for seed in range(6):
+    for seed in range(12):
         made = Synthesizer(None, rules, trust_domain=True, seed=seed)
         errors = accuracy_of(made.dry_run(table, num_rows=table.num_rows))
         assert errors is not None

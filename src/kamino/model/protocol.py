@@ -274,6 +274,15 @@ class TupleModel(Protocol):
 
 
 @runtime_checkable
+class FrequencyModel(TupleModel, Protocol):
+    """A tuple model that knows how often each bin of an attribute occurs."""
+
+    def frequencies(self, attribute: str) -> FloatArray:
+        """Return the probability of each bin of `attribute`, the bins of its conditionals."""
+        ...
+
+
+@runtime_checkable
 class ConditionableModel(TupleModel, Protocol):
     """A tuple model that knows the distribution of rows that meet a condition."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from kamino.arrays import IntArray
 from kamino.errors import SamplingError
+from kamino.sampling.codes.calibrating import frequencies_of, rake
 from kamino.sampling.codes.choices import make_choices
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.draw_options import DrawOptions
@@ -71,6 +72,7 @@ def draw_table(
         [test_random_constraints_hold]
         The same holds row by row.  [test_row_by_row_breaks_no_hard_constraint]
         Without weights, soft constraints change nothing.  [test_weight_zero_changes_nothing]
+        A column keeps its distribution where constraints moved earlier ones.  [test_columns_keep_their_distribution]
         Columns of the prefix come back as they are, and the rest fits them.  [test_a_prefix_is_completed]
     """
     if num_rows < 0:
@@ -96,12 +98,15 @@ def draw_table(
     fixed = read_by_code(plan) | model.reads_codes | first.keys() | options.prefix.keys()
     fixed = fixed if options.world is None else set(plan.sequence)
     movable = Movable(fixed=fixed if options.sampling is Sampling.CONSTRAINT_AWARE else None)
+    calibrated = frequencies_of(model, options)
     for place, step in enumerate(plan.steps):
         if step.attribute in options.prefix:
             continue
         if options.progress is not None:
             options.progress(step, place, len(plan.steps))
         conditional = model.conditional(step.attribute, table, num_rows)
+        if calibrated is not None and not step.soft:
+            conditional = rake(conditional, calibrated(step.attribute))
         checks = tuple(c for c in step.checks if keeps_hard or c in options.given)
         moving = movable.before(step)
         choices = make_choices(conditional, judge, checks, table, movable=moving)

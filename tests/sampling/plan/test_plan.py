@@ -17,6 +17,7 @@ from tests.sampling.tables import ADULT, ADULT_CONSTRAINTS, TAX, TAX_CONSTRAINTS
 from kamino.constraints import Constraints, DenialConstraint, print_constraint
 from kamino.errors import SamplingError, SchemaError
 from kamino.sampling import SamplingPlan, Step, StepKind, build_plan
+from kamino.sampling.plan.planner import require
 from kamino.sampling.plan.shapes import split_implied
 from kamino.schema import Boolean, Codec, Integer, Key, Schema
 
@@ -179,3 +180,15 @@ def test_refusals_name_the_smallest_set(text: str, sizes: dict[str, int], num_ro
 
 def test_nulls_do_not_fill_a_key() -> None:
     assert build_plan(integers(a=-2), Constraints.parse("key (a)"), num_rows=100).steps[0].kind is StepKind.UNIQUE
+
+
+def test_what_a_check_compares_with_a_right_side_comes_after_it() -> None:
+    """The other way round, the largest value of air among the rows of a route would decide how long the route is."""
+    codec = integers(route=30, length=500, air=500, free=3)
+    rules = Constraints.parse("route -> length\ncheck (air <= length)")
+    required = require(codec, rules)
+    (chain,) = required.chains
+    assert chain[-1] == "air"
+    assert set(chain) == {"route", "length", "air"}
+    order = required.arrange().sequence
+    assert order.index("length") < order.index("air")

@@ -37,7 +37,9 @@ class Choices:
     P(code v | row i) is proportional to exp(log_weight[context[i], bin of v]) * share[run of v] / width[run of v], or
     with `weights` to exp(log_weight[..]) * share[run of v] * weight(v) / (sum of the weights of the run's codes).
     A bin without runs has no weight. Null, where it is allowed, has the bin `null_bin` to itself. `residual` are
-    checks that are not built in, because the allowed values differ from row to row in a wide domain.
+    checks that are not built in, because the allowed values differ from row to row in a wide domain. Where codes got
+    bins of their own (`by_code`), `model_bin` is the bin of the model that held each run, and `spread` is what its
+    weight has for log P(run | that bin); otherwise both are None.
     """
 
     attribute: str
@@ -50,6 +52,8 @@ class Choices:
     null_bin: int | None
     residual: tuple[DenialConstraint, ...] = ()
     weights: PhaseWeights | None = None
+    model_bin: IntArray | None = None
+    spread: FloatArray | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -118,7 +122,8 @@ class Choices:
         log_weight = self.log_weight.copy()
         log_weight[:, self.null_bin] = -np.inf
         kept = self.label != self.null_bin
-        parts = {name: getattr(self, name)[kept] for name in ("starts", "width", "label", "share")}
+        names = ("starts", "width", "label", "share", "model_bin", "spread")
+        parts = {name: value[kept] for name in names if (value := getattr(self, name)) is not None}
         return replace(self, log_weight=log_weight, null_bin=None, **parts)
 
     def codes(self) -> IntArray:
@@ -172,15 +177,18 @@ class Choices:
         if self.null_bin is not None:
             null = int(np.flatnonzero(self.label[run] == self.null_bin)[0])
         ones = np.ones(len(codes), dtype=np.int64)
+        spread = self.log_share(codes, run)
         return replace(
             self,
-            log_weight=self.log_weight[:, self.label[run]] + self.log_share(codes, run)[None, :],
+            log_weight=self.log_weight[:, self.label[run]] + spread[None, :],
             starts=codes,
             width=ones,
             label=np.arange(len(codes), dtype=np.int64),
             share=ones.astype(np.float64),
             null_bin=null,
             weights=None,
+            model_bin=self.label[run],
+            spread=spread,
         )
 
 

@@ -7,6 +7,7 @@ from math import log2
 
 import numpy as np
 
+from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.plan.deciding import Rules, decide_step
 
 # Up to this many sets of attributes are followed at once; below 11 attributes that is all of them.
@@ -29,11 +30,32 @@ def order_attributes(names: Sequence[str], rules: Rules) -> tuple[str, ...]:
 
 
 def order_groups(names: Sequence[str], rules: Rules) -> tuple[tuple[str, ...], ...]:
-    """Return the sets of attributes that constraints on pairs tie together, each in its cheapest order."""
+    """Return the sets of attributes that constraints on pairs tie together, each in its cheapest order.
+
+    What a check compares with the right side of a dependency comes after it. Each row's value is then cut down by the
+    check. The other way round one value would have to suit all rows of a group, and the oddest of them would decide.
+    """
     place = {name: i for i, name in enumerate(names)}
     tied = _components([[name for name in c.attributes if name not in rules.ids] for c in rules.pairs])
-    ordered = [_cheapest(sorted(group, key=place.__getitem__), rules) for group in tied]
+    checked = _checked_with_right_sides(tied, rules)
+    ordered = [
+        (*_cheapest(sorted(group, key=place.__getitem__), rules), *sorted(late, key=place.__getitem__))
+        for group, late in zip(tied, checked, strict=True)
+    ]
     return tuple(sorted(ordered, key=lambda group: (min(rules.sizes[name] for name in group), place[group[0]])))
+
+
+def _checked_with_right_sides(tied: Sequence[set[str]], rules: Rules) -> list[set[str]]:
+    """Return, for each set, the attributes outside all sets that a check compares with a right side in this one."""
+    rights = {d.right for c in rules.pairs if (d := dependency_of(c)) is not None}
+    outside = set(rules.sizes) - set().union(*tied) - rules.ids
+    found: list[set[str]] = []
+    for group in tied:
+        touching = [c for c in rules.checks if rights & group & set(c.attributes)]
+        mine = {name for c in touching for name in c.attributes} & outside
+        outside -= mine
+        found.append(mine)
+    return found
 
 
 def random_order(names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:

@@ -10,15 +10,13 @@ would give every group the most frequent values. There, what the rows agree on c
 product of p(v | c_i) over the (k-1)th power of their mean, k rows. With equal contexts that is p(v | c) itself, and a
 value that some row cannot have is ruled out.
 
-Where a bin of the model holds several values, the product is over bins, and how values are spread inside a bin counts
-once for a group: the model knows that spread over all groups, not within one. Counting it for each row would give all
-groups of a bin its most frequent value.
+Where a bin of the model holds several values, the product is over bins, and groups share out the values of a bin
+(`shared_values.py`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -27,8 +25,9 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import count_matrix, join_groups
-from kamino.sampling.codes.stratified import draw_one_each, draw_places, normalised
+from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.shared_values import largest_first, share_out
 from kamino.sampling.steps.task import Task
 from kamino.schema.coding.joint_codes import distinct_values, number_values
 
@@ -104,13 +103,6 @@ def _is_blind(task: Task, rows: IntArray, groups: IntArray) -> bool:
     return bool(np.mean(groups_of[context] > 1) > _MOST_SHARED)
 
 
-def group_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
-    """Return, for each group and run of codes, the log weight of one code there: bins by row, the spread once."""
-    counts = count_matrix(groups, choices.context[rows], num_groups, len(choices.log_weight))
-    by_bin = np.asarray(counts @ choices.log_weight)
-    return np.asarray(by_bin[:, choices.label] + choices.log_density()[None, :])
-
-
 def _fixed_codes(task: Task) -> IntArray:
     """Return the code that a public map gives each row, or -1."""
     fixed = np.full(task.num_rows, -1, dtype=np.int64)
@@ -128,18 +120,8 @@ def _choose(task: Task, rows: IntArray, groups: IntArray, fixed: IntArray, *, bl
     chosen = np.full(num_groups, DEAD, dtype=np.int64)
     known = fixed >= 0
     chosen[groups[known]] = fixed[known]
-    draw = _Evenly(task) if blind else partial(_draw_groups, task)
-    width = task.choices.log_weight.shape[1] if blind else len(task.choices.starts)
-    lines = max(1, _PIECE // max(1, width))
-    order = stable_order(groups)
-    for start in range(0, num_groups, lines):
-        stop = min(start + lines, num_groups)
-        low, high = np.searchsorted(groups, [start, stop], sorter=order)
-        mine = order[low:high]
-        run = draw(rows[mine], groups[mine] - start, stop - start)
-        piece = chosen[start:stop]
-        chosen[start:stop] = np.where(piece >= 0, piece, _inside(task, run))
-    return chosen
+    run = _draw_evenly(task, rows, groups) if blind else share_out(task.choices, rows, groups, task.rng)
+    return np.where(chosen >= 0, chosen, _inside(task, run))
 
 
 def _inside(task: Task, run: IntArray) -> IntArray:
@@ -147,16 +129,26 @@ def _inside(task: Task, run: IntArray) -> IntArray:
     return np.where(run < 0, DEAD, task.choices.codes_at(run, task.rng.random(len(run)), task.rng))
 
 
-def _draw_groups(task: Task, rows: IntArray, groups: IntArray, num_groups: int) -> IntArray:
-    """Draw a run for each group by the law of the model given the dependency."""
-    weight = group_weights(task.choices, rows, groups, num_groups) + np.log(task.choices.width)[None, :]
-    return draw_one_each(weight, task.rng)
+def _draw_evenly(task: Task, rows: IntArray, groups: IntArray) -> IntArray:
+    """Draw runs for groups that the model cannot tell apart, so many groups at a time as take little memory."""
+    rank = np.empty(int(groups.max()) + 1, dtype=np.int64)
+    rank[largest_first(np.bincount(groups), task.rng)] = np.arange(len(rank))
+    ranked = rank[groups]
+    draw, run = _Evenly(task), np.empty(len(rank), dtype=np.int64)
+    lines = max(1, _PIECE // max(1, task.choices.log_weight.shape[1]))
+    order = stable_order(ranked)
+    for start in range(0, len(rank), lines):
+        stop = min(start + lines, len(rank))
+        low, high = np.searchsorted(ranked, [start, stop], sorter=order)
+        mine = order[low:high]
+        run[start:stop] = draw(rows[mine], ranked[mine] - start, stop - start)
+    return run[rank]
 
 
 class _Evenly:
     """Draws runs for groups that the model cannot tell apart, so that all groups together keep the distribution.
 
-    Of a few draws for a group, the run that most rows are still wanting is taken.
+    Of a few draws for a group, the run that most rows are still wanting is taken, by the largest groups first.
     """
 
     def __init__(self, task: Task) -> None:
@@ -173,7 +165,7 @@ class _Evenly:
         runs = choices.draw_runs(draw_places(lines, weight, rng), rng)
         drawn = rng.permuted(runs.reshape(num_groups, _DRAWN), axis=1).tolist()
         wanting, taken = self._wanting.tolist(), [-1] * num_groups
-        for group in rng.permutation(num_groups).tolist():
+        for group in range(num_groups):
             run = max(drawn[group], key=wanting.__getitem__)
             if run >= 0:
                 taken[group] = run

@@ -17,7 +17,8 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.partners import DEAD
-from kamino.sampling.steps.lookup import dependency_groups, group_weights
+from kamino.sampling.steps.lookup import dependency_groups
+from kamino.sampling.steps.shared_values import group_weights
 from kamino.sampling.steps.task import Task
 from kamino.sampling.steps.unique.distinct import draw_distinct
 
@@ -59,7 +60,7 @@ def _draw_one_to_one(task: Task) -> IntArray:
     groups = np.unique(dependency_groups(task)[rows], return_inverse=True)[1].astype(np.int64)
     num_groups = int(groups.max()) + 1
     runs = np.arange(len(task.choices.starts), dtype=np.int64)
-    weight = group_weights(task.choices, rows, groups, num_groups) + np.log(task.choices.width)[None, :]
+    weight = group_weights(task.choices, rows, groups, num_groups)
     if task.choices.null_bin is not None:
         weight[:, task.choices.label == task.choices.null_bin] -= 1e6
     shared = replace(
@@ -68,6 +69,8 @@ def _draw_one_to_one(task: Task) -> IntArray:
         log_weight=weight,
         label=runs,
         share=np.ones(len(runs)),
+        model_bin=None,
+        spread=None,
         null_bin=None
         if task.choices.null_bin is None
         else int(np.flatnonzero(task.choices.label == task.choices.null_bin)[0]),
