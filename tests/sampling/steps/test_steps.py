@@ -17,8 +17,11 @@ from kamino.sampling import DrawOptions, Sampling, StepKind, build_plan, draw_ta
 from kamino.sampling.codes.choices import make_choices
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.codes.recounting import broken_constraints
+from kamino.sampling.partners import DEAD
 from kamino.sampling.sampler import DRAWERS
 from kamino.sampling.steps.ownership.owners import assign_owners
+from kamino.sampling.steps.ownership.taking import take_as_drawn
+from kamino.sampling.steps.task import Task
 from kamino.schema import Codec, Integer, Schema
 
 
@@ -106,6 +109,33 @@ def test_every_owner_has_a_value() -> None:
     assert held[0] >= 40
     few = assign_owners(np.outer(wanted, np.full(4, 1 / 4)), wanted)
     assert sorted(few.tolist()) == [0, 1, 2, 3]
+
+
+def test_frequent_values_go_to_large_owners() -> None:
+    """A value for each owner, as frequent as the owner; the model knows the frequencies, not who has which."""
+    wanted = np.random.default_rng(0).permutation(1.5 ** np.arange(10))
+    values = np.random.default_rng(1).permutation(wanted)
+    owner = assign_owners(np.outer(wanted, values / values.sum()), wanted)
+    assert np.array_equal(wanted[owner], values)
+
+
+def test_small_owners_have_values_of_a_wide_domain() -> None:
+    """3,000 owners, some with hundreds of rows, and 4,000 values of one bin: drawn by rows, large owners take all."""
+    codec = integers(y=3000, a=4000)
+    often = 1 / np.arange(1, 3001)
+    tables = {"y": often / often.sum(), "a": np.ones(1)}
+    model = FakeModel(codec, ("y", "a"), max_bins=3000, tables=tables)
+    whole = CodeMap(size=4000, bins=1, starts=np.zeros(1, dtype=np.int64), labels=np.zeros(1, dtype=np.int64))
+    model.map_of = lambda name: whole if name == "a" else FakeModel.map_of(model, name)
+    judge, rng = Judge(codec), np.random.default_rng(0)
+    columns = {"y": rng.choice(3000, 20_000, p=tables["y"])}
+    (step,) = [s for s in build_plan(codec, Constraints.parse("a -> y"), sequence=("y", "a")).steps if s.constraints]
+    choices = make_choices(model.conditional("a", columns, 20_000), judge, (), columns)
+    task = Task(step=step, choices=choices, judge=judge, columns=columns, num_rows=20_000, rng=rng, references={})
+    rows = np.arange(20_000)
+    codes = take_as_drawn(task, rows, np.zeros(20_000, dtype=np.int64), columns["y"])
+    assert np.all(codes != DEAD)
+    assert broken_constraints(codec, columns | {"a": codes}, list(Constraints.parse("a -> y"))) == ()
 
 
 def test_chain_holds() -> None:

@@ -1,8 +1,8 @@
 """Which owner has which value: each value of a wide attribute goes to one of its possible owners.
 
 An owner needs values in proportion to its rows. Values whose owner the model is sure of go first, to that owner. The
-others go to the likeliest owner that still needs some, so that small owners are not left out where the model knows
-little.
+others follow, the most frequent first, each to the owner that needs most among those that are likely to have it: where
+the model knows little, frequent values go to large owners and small owners are not left out.
 """
 
 from __future__ import annotations
@@ -45,10 +45,13 @@ def assign_owners(expected: FloatArray, wanted: FloatArray, fixed: IntArray | No
     sure = np.divide(expected[best, np.arange(num_values)], mass, out=np.zeros(num_values), where=mass > 0)
     needed = wanted.astype(np.float64).copy()
     by_value = np.ascontiguousarray(expected.T)
-    for value in open_values[np.argsort(-sure[open_values], kind="stable")]:
+    likely = by_value / np.maximum(wanted, 1e-300)[None, :]
+    first = open_values[sure[open_values] >= _SURE]
+    others = open_values[sure[open_values] < _SURE]
+    for value in (*first[np.argsort(-sure[first], kind="stable")], *others[np.argsort(-mass[others], kind="stable")]):
         chosen = best[value]
-        if sure[value] < _SURE and needed[chosen] <= 0:
-            chosen = int(np.argmax(np.where(needed > 0, by_value[value], -1.0)))
+        if sure[value] < _SURE and needed.max(initial=0.0) > 0:
+            chosen = int(np.argmax(likely[value] * needed))
         owner[value] = chosen
         needed[chosen] -= mass[value]
     _give_every_owner_a_value(owner, by_value, wanted, frozenset(open_values.tolist()))

@@ -59,15 +59,20 @@ class _Taken:
 def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray) -> IntArray:
     """Draw; a value belongs to a random one of its first drawers, and whoever holds another's draws again.
 
-    Who is still without after some rounds takes a value of a row with the same owner. Within each of `groups`, values
-    are owned anew. What maps say is followed.
+    First one row of each owner draws: owners of many rows would otherwise take all the values. Who is still without
+    after some rounds takes a value of a row with the same owner. Within each of `groups`, values are owned anew. What
+    maps say is followed.
+
+    Guarantees:
+        Owners of few rows have values, if there are enough.  [test_small_owners_have_values_of_a_wide_domain]
     """
     size = task.judge.codec[task.step.attribute].size
     null_code = task.judge.codec[task.step.attribute].null_code
     codes = np.full(len(rows), DEAD, dtype=np.int64)
     taken = _Taken(int(groups.max(initial=0)) + 1, size)
-    waiting = task.rng.permutation(len(rows))
     same = join_keys([groups, owners])
+    _draw_one_each(task, rows, groups, owners, same, taken, codes)
+    waiting = task.rng.permutation(np.flatnonzero(codes == DEAD))
     for turn in range(_ROUNDS + _MORE_ROUNDS):
         if turn == _ROUNDS:
             _copy_settled(codes, waiting, same, task.rng)
@@ -85,6 +90,27 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
     if len(waiting) and task.choices.null_bin is not None and null_code is not None:
         codes[waiting] = null_code
     return codes
+
+
+def _draw_one_each(
+    task: Task, rows: IntArray, groups: IntArray, owners: IntArray, same: IntArray, taken: _Taken, codes: IntArray
+) -> None:
+    """Let one row of each owner draw a value that nobody has, in place; after some rounds those without stay so."""
+    choices = task.choices.without_null()
+    without = np.ones(int(same.max(initial=-1)) + 1, dtype=np.bool_)
+    for _ in range(_ROUNDS + _MORE_ROUNDS):
+        shuffled = task.rng.permutation(np.flatnonzero(without[same]))
+        _, first = np.unique(same[shuffled], return_index=True)
+        trying = task.rng.permutation(shuffled[first])
+        if len(trying) == 0:
+            return
+        drawn = choices.draw(task.rng, rows[trying])
+        alive = (drawn >= 0) & follows_maps(task, rows[trying], np.maximum(drawn, 0))
+        keys = taken.number(groups[trying], np.maximum(drawn, 0))
+        taken.add(keys[alive], owners[trying][alive])
+        settled = alive & (taken.find(keys) == owners[trying])
+        codes[trying[settled]] = drawn[settled]
+        without[same[trying[settled]]] = False
 
 
 def follows_maps(task: Task, rows: IntArray, codes: IntArray) -> Mask:
