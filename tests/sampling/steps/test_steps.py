@@ -138,6 +138,20 @@ def test_small_owners_have_values_of_a_wide_domain() -> None:
     assert broken_constraints(codec, columns | {"a": codes}, list(Constraints.parse("a -> y"))) == ()
 
 
+@pytest.mark.parametrize("rare", [True, False])
+def test_rare_owners_of_rare_values_stay(rare: bool) -> None:
+    """A tenth of 60 combinations of y and z has few rows. Are there values as rare, they stay; else they are noise."""
+    codec = integers(y=6, z=10, a=60)
+    often = np.where(np.arange(60) % 10 == 0, 2.0, 50.0) if rare else np.full(60, 45.0)
+    rows = np.repeat(np.arange(60), np.where(np.arange(60) % 10, 50, 2))
+    columns = {"y": rows // 10, "z": rows % 10}
+    chance = np.tile(often / often.sum(), (len(rows), 1))
+    rules = list(Constraints.parse("a -> y\na -> z"))
+    task = make_task(codec, "a", columns, chance, rules, StepKind.OWNERSHIP, np.random.default_rng(0))
+    codes = DRAWERS[StepKind.OWNERSHIP](task)
+    assert np.any(codes == DEAD) != rare
+
+
 def test_chain_holds() -> None:
     codec = Codec(
         Schema(

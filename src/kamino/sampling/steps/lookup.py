@@ -27,7 +27,7 @@ from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import count_matrix, join_groups
 from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD
-from kamino.sampling.steps.shared_values import largest_first, share_out
+from kamino.sampling.steps.shared_values import expected_runs, largest_first, share_out
 from kamino.sampling.steps.task import Task
 from kamino.schema.coding.joint_codes import distinct_values, number_values
 
@@ -160,7 +160,7 @@ class _Evenly:
         choices = self._task.choices
         weight = _blind_weights(choices, rows, groups, num_groups)
         sizes = np.bincount(groups, minlength=num_groups)
-        self._wanting += _expected_runs(choices, rows)
+        self._wanting += expected_runs(choices.of_rows(rows))
         lines = np.repeat(np.arange(num_groups), _DRAWN)
         runs = choices.draw_runs(draw_places(lines, weight, rng), rng)
         drawn = rng.permuted(runs.reshape(num_groups, _DRAWN), axis=1).tolist()
@@ -172,14 +172,6 @@ class _Evenly:
                 wanting[run] -= float(sizes[group])
         self._wanting = np.array(wanting)
         return np.array(taken, dtype=np.int64)
-
-
-def _expected_runs(choices: Choices, rows: IntArray) -> FloatArray:
-    """Return how many of the rows the model expects in each run."""
-    counts = np.bincount(choices.context[rows])
-    used = np.flatnonzero(counts)
-    by_bin = counts[used] @ normalised(choices.log_weight[used])
-    return np.asarray(by_bin[choices.label] * choices.share)
 
 
 def _blind_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:

@@ -19,7 +19,7 @@ from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import count_matrix
-from kamino.sampling.codes.stratified import draw_one_each
+from kamino.sampling.codes.stratified import draw_one_each, normalised
 
 _PIECE = 1 << 23
 
@@ -53,6 +53,13 @@ def share_out(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random
     for mine, weight in _in_pieces(choices, rows, groups, len(sizes)):
         bins[mine] = draw_one_each(_by_bin(weight, bin_of), rng)
     return _Sharing(choices, bin_of, bins, sizes).share(rows, groups, rng)
+
+
+def expected_runs(choices: Choices) -> FloatArray:
+    """Return how many of the rows the model expects in each run."""
+    counts = np.bincount(choices.context, minlength=len(choices.log_weight))
+    by_bin = counts @ normalised(choices.log_weight)
+    return np.asarray(by_bin[choices.label] * choices.share)
 
 
 def largest_first(sizes: IntArray, rng: np.random.Generator) -> IntArray:

@@ -17,6 +17,7 @@ from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.ownership.owners import Owner, assign_owners
 from kamino.sampling.steps.ownership.taking import take_as_drawn
+from kamino.sampling.steps.shared_values import expected_runs
 from kamino.sampling.steps.task import Task
 from kamino.schema.coding.joint_codes import distinct_values, number_values
 
@@ -27,6 +28,8 @@ _MAX_VALUES = 200_000
 # An owner with fewer rows than this part of a value's average is a stray, if at most this part of the rows are strays.
 _STRAY = 0.35
 _MOST_STRAYS = 0.2
+# Rows with small owners are no strays if rows with values as rare are at least one for so many: drawn owners scatter.
+_AS_MANY = 2.0
 
 
 def draw_ownership(task: Task) -> IntArray:
@@ -51,7 +54,7 @@ def draw_ownership(task: Task) -> IntArray:
         return codes
     num_values = int(task.choices.width.sum())
     if len(rights) > 1:
-        rows = rows[~_strays(task.keys(rights)[rows], len(rows) / max(1, num_values))]
+        rows = rows[~_strays(task.keys(rights)[rows], task.choices.of_rows(rows))]
     owners, _ = number_values(task.keys(rights)[rows])
     if rest or num_values > _MAX_VALUES or num_values * (int(owners.max()) + 1) > _MAX_PAIRS:
         codes[rows] = take_as_drawn(task, rows, task.keys(rest)[rows], owners)
@@ -60,16 +63,24 @@ def draw_ownership(task: Task) -> IntArray:
     return codes
 
 
-def _strays(owners: IntArray, rows_per_value: float) -> Mask:
+def _strays(owners: IntArray, choices: Choices) -> Mask:
     """Tell which rows have an owner too small to be one: far fewer rows than a value holds on average.
 
     A model that knows two right sides only roughly draws combinations that never occur. Each would take a value for a
     handful of rows, and the values left would be held by too many. Such rows are left without a value, and become
-    copies of others; where they are many, the combinations are no mistake.
+    copies of others; where they are many, the combinations are no mistake, nor where so many rows have values that are
+    as rare.
+
+    Guarantees:
+        Rare combinations stay where values are as rare.  [test_rare_owners_of_rare_values_stay]
     """
     number, _ = number_values(owners)
-    small: Mask = (np.bincount(number) < _STRAY * rows_per_value)[number]
-    return small if small.mean() <= _MOST_STRAYS else np.zeros(len(owners), dtype=np.bool_)
+    least = _STRAY * len(owners) / max(1, int(choices.width.sum()))
+    small: Mask = (np.bincount(number) < least)[number]
+    expected = expected_runs(choices)
+    rare = expected[expected < least * choices.width].sum()
+    plausible = small.sum() <= _AS_MANY * rare or small.mean() > _MOST_STRAYS
+    return np.zeros(len(owners), dtype=np.bool_) if plausible else small
 
 
 def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...]) -> IntArray:
