@@ -30,13 +30,18 @@ def group_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups
     Guarantees:
         Bins of one code each weigh the same as the bins they were made of.  [test_listed_codes_weigh_as_their_bins]
     """
-    counts = count_matrix(groups, choices.context[rows], num_groups, len(choices.log_weight))
-    by_bin = np.asarray(counts @ choices.log_weight)[:, choices.label]
+    by_bin = _products(choices, rows, groups, num_groups)[:, choices.label]
     if choices.spread is None:
         with np.errstate(divide="ignore"):
             return np.asarray(by_bin + np.log(choices.share)[None, :])
     size = np.bincount(groups, minlength=num_groups)
     return np.asarray(by_bin - np.maximum(size - 1, 0)[:, None] * choices.spread[None, :])
+
+
+def _products(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
+    """Return the product of the rows' weights of each bin, as logarithms, for each group."""
+    counts = count_matrix(groups, choices.context[rows], num_groups, len(choices.log_weight))
+    return np.asarray(counts @ choices.log_weight)
 
 
 def share_out(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
@@ -50,8 +55,8 @@ def share_out(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random
     sizes = np.bincount(groups)
     bin_of = choices.label if choices.model_bin is None else choices.model_bin
     bins = np.full(len(sizes), -1, dtype=np.int64)
-    for mine, weight in _in_pieces(choices, rows, groups, len(sizes)):
-        bins[mine] = draw_one_each(_by_bin(weight, bin_of), rng)
+    for mine, weight in _in_pieces(choices, rows, groups, len(sizes), by_bin=choices.spread is None):
+        bins[mine] = draw_one_each(weight if choices.spread is None else _by_bin(weight, bin_of), rng)
     return _Sharing(choices, bin_of, bins, sizes).share(rows, groups, rng)
 
 
@@ -79,16 +84,17 @@ def _by_bin(weight: FloatArray, bin_of: IntArray) -> FloatArray:
 
 
 def _in_pieces(
-    choices: Choices, rows: IntArray, groups: IntArray, num_groups: int
+    choices: Choices, rows: IntArray, groups: IntArray, num_groups: int, *, by_bin: bool = False
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the weights of the groups' runs, so many groups at a time as take little memory."""
-    lines = max(1, _PIECE // max(1, len(choices.starts)))
+    """Yield the weights of the groups' runs, or of their bins, so many groups at a time as take little memory."""
+    weigh = _products if by_bin else group_weights
+    lines = max(1, _PIECE // max(1, choices.log_weight.shape[1], len(choices.starts)))
     order = stable_order(groups)
     for start in range(0, num_groups, lines):
         stop = min(start + lines, num_groups)
         low, high = np.searchsorted(groups, [start, stop], sorter=order)
         mine = order[low:high]
-        yield slice(start, stop), group_weights(choices, rows[mine], groups[mine] - start, stop - start)
+        yield slice(start, stop), weigh(choices, rows[mine], groups[mine] - start, stop - start)
 
 
 class _Sharing:
