@@ -16,7 +16,7 @@ from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.draw_options import DrawOptions
 from kamino.sampling.modes import Sampling
 from kamino.sampling.partners import DEAD
-from kamino.sampling.plan.sampling_plan import OF_GROUPS, SamplingPlan, StepKind
+from kamino.sampling.plan.sampling_plan import OF_GROUPS, SamplingPlan, Step, StepKind
 from kamino.sampling.repair.donors import find_donors
 from kamino.sampling.repair.repairing import repair
 from kamino.sampling.soft.prices import price_of
@@ -33,7 +33,7 @@ from kamino.sampling.steps.unique.unique import draw_unique
 from kamino.schema import Codec
 
 if TYPE_CHECKING:
-    from kamino.model.protocol import TupleModel
+    from kamino.model.protocol import Conditional, TupleModel
 
 DRAWERS: Mapping[StepKind, DrawColumn] = {
     StepKind.FREE: draw_free,
@@ -80,49 +80,76 @@ def draw_table(
     first = dict(options.ids(num_rows, rng)) if options.ids is not None else {}
     if num_rows == 0:
         return {name: np.zeros(0, dtype=np.int64) for name in (*first, *plan.sequence)}
-    table = {**first, **_checked_prefix(options.prefix, plan, codec, num_rows)}
-    judge, keeps_hard = Judge(codec), options.sampling.keeps_hard_constraints
-    task_of = partial(
-        Task,
-        judge=judge,
-        columns=table,
-        num_rows=num_rows,
-        rng=rng,
-        references=plan.references,
-        targets=options.targets,
-        sweeps=options.sweeps,
-        candidates=options.candidates,
-        on_sweep=options.on_sweep,
-    )
-    # A world has bounds of its own for each row of its columns; other ways of drawing are there to be compared with.
-    fixed = read_by_code(plan) | model.reads_codes | first.keys() | options.prefix.keys()
-    fixed = fixed if options.world is None else set(plan.sequence)
-    movable = Movable(fixed=fixed if options.sampling is Sampling.CONSTRAINT_AWARE else None)
-    calibrated = frequencies_of(model, options)
+    drawing = _Drawing(plan, model, codec, num_rows, rng, options, first)
     for place, step in enumerate(plan.steps):
         if step.attribute in options.prefix:
             continue
         if options.progress is not None:
             options.progress(step, place, len(plan.steps))
-        conditional = model.conditional(step.attribute, table, num_rows)
-        if calibrated is not None and not step.soft:
-            conditional = rake(conditional, calibrated(step.attribute))
-        checks = tuple(c for c in step.checks if keeps_hard or c in options.given)
-        moving = movable.before(step)
-        choices = make_choices(conditional, judge, checks, table, movable=moving)
-        task = task_of(
-            step=step,
-            choices=choices,
-            penalties={c: price_of(c, options.weights, num_rows) for c in (*step.soft, *step.unweighed)},
-            parents=frozenset(model.parents(step.attribute)),
-            movable=moving,
-            settled=movable.settled,
+        drawing.draw(step)
+    if not (options.sampling.keeps_hard_constraints and options.check):
+        return drawing.table
+    return repair(drawing.judge, drawing.table, plan.hard, num_rows, rng, fixed=options.prefix)
+
+
+class _Drawing:
+    """The table as far as it is drawn, and the means to draw more of it; `first` are columns of ids."""
+
+    def __init__(
+        self,
+        plan: SamplingPlan,
+        model: TupleModel,
+        codec: Codec,
+        num_rows: int,
+        rng: np.random.Generator,
+        options: DrawOptions,
+        first: Mapping[str, IntArray],
+    ) -> None:
+        self.judge = Judge(codec)
+        self.table = {**first, **_checked_prefix(options.prefix, plan, codec, num_rows)}
+        self._model, self._num_rows, self._options = model, num_rows, options
+        self._frequencies = frequencies_of(model, options)
+        # A world has bounds of its own for each row of its columns; other ways of drawing are there to compare with.
+        fixed = read_by_code(plan) | model.reads_codes | first.keys() | options.prefix.keys()
+        fixed = fixed if options.world is None else set(plan.sequence)
+        self._movable = Movable(fixed=fixed if options.sampling is Sampling.CONSTRAINT_AWARE else None)
+        self._task_of = partial(
+            Task,
+            judge=self.judge,
+            columns=self.table,
+            num_rows=num_rows,
+            rng=rng,
+            references=plan.references,
+            targets=options.targets,
+            sweeps=options.sweeps,
+            candidates=options.candidates,
+            on_sweep=options.on_sweep,
         )
-        table[step.attribute] = _draw_column(task, table, options)
-        movable.drawn(step, choices, table[step.attribute])
-    if not (keeps_hard and options.check):
-        return table
-    return repair(judge, table, plan.hard, num_rows, rng, fixed=options.prefix)
+
+    def draw(self, step: Step) -> None:
+        """Draw the column of a step, after those of all steps before it."""
+        task = self._task(step)
+        codes = _draw_column(task, self.table, self._options)
+        self.table[step.attribute] = codes
+        self._movable.drawn(step, task.choices, codes)
+
+    def _task(self, step: Step) -> Task:
+        options, moving = self._options, self._movable.before(step)
+        keeps_hard = options.sampling.keeps_hard_constraints
+        checks = tuple(c for c in step.checks if keeps_hard or c in options.given)
+        return self._task_of(
+            step=step,
+            choices=make_choices(self._conditional(step), self.judge, checks, self.table, movable=moving),
+            penalties={c: price_of(c, options.weights, self._num_rows) for c in (*step.soft, *step.unweighed)},
+            parents=frozenset(self._model.parents(step.attribute)),
+            movable=moving,
+            settled=self._movable.settled,
+        )
+
+    def _conditional(self, step: Step) -> Conditional:
+        """The model's distribution of each row, held to the frequencies of the column unless a rate steers it."""
+        found = self._model.conditional(step.attribute, self.table, self._num_rows)
+        return found if self._frequencies is None or step.soft else rake(found, self._frequencies(step.attribute))
 
 
 def _checked_prefix(
