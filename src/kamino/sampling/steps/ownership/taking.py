@@ -13,6 +13,8 @@ from kamino.schema.coding.joint_codes import MOST_NUMBERS, flatten_codes
 
 _ROUNDS = 12
 _MORE_ROUNDS = 60
+# Rows stop drawing, and take values of their owner, after a round in which fewer than this part of them found one.
+_WORTH_IT = 0.1
 
 
 class _Taken:
@@ -60,8 +62,8 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
     """Draw; a value belongs to a random one of its first drawers, and whoever holds another's draws again.
 
     First one row of each owner draws: owners of many rows would otherwise take all the values. Who is still without
-    after some rounds takes a value of a row with the same owner. Within each of `groups`, values are owned anew. What
-    maps say is followed.
+    after some rounds, or when hardly any are free, takes a value of a row with the same owner. Within each of
+    `groups`, values are owned anew. What maps say is followed.
 
     Guarantees:
         Owners of few rows have values, if there are enough.  [test_small_owners_have_values_of_a_wide_domain]
@@ -73,10 +75,11 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
     same = join_keys([groups, owners])
     _draw_one_each(task, rows, groups, owners, same, taken, codes)
     waiting = task.rng.permutation(np.flatnonzero(codes == DEAD))
+    is_worth_it, has_copied = True, False
     for turn in range(_ROUNDS + _MORE_ROUNDS):
-        if turn == _ROUNDS:
+        if not has_copied and (turn == _ROUNDS or not is_worth_it):
             _copy_settled(codes, waiting, same, task.rng)
-            waiting = waiting[codes[waiting] == DEAD]
+            waiting, has_copied = waiting[codes[waiting] == DEAD], True
         if len(waiting) == 0:
             break
         drawn = task.choices.draw(task.rng, rows[waiting])
@@ -86,7 +89,7 @@ def take_as_drawn(task: Task, rows: IntArray, groups: IntArray, owners: IntArray
         taken.add(keys[alive & ~nothing], owners[waiting][alive & ~nothing])
         settled = nothing | (alive & (taken.find(keys) == owners[waiting]))
         codes[waiting[settled]] = drawn[settled]
-        waiting = waiting[~settled]
+        waiting, is_worth_it = waiting[~settled], settled.mean() >= _WORTH_IT
     if len(waiting) and task.choices.null_bin is not None and null_code is not None:
         codes[waiting] = null_code
     return codes
