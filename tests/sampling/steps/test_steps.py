@@ -119,6 +119,13 @@ def test_frequent_values_go_to_large_owners() -> None:
     assert np.array_equal(wanted[owner], values)
 
 
+def test_owners_have_values_in_their_bins() -> None:
+    """Ten owners, ten bins of ten values, all rows everywhere alike: each owner has one value of each bin."""
+    bins = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 10))
+    owner = assign_owners(np.full((10, 100), 5.0), np.full(10, 500.0), bins=bins)
+    assert len({(int(who), int(where)) for who, where in zip(owner, bins, strict=True)}) == 100
+
+
 def test_small_owners_have_values_of_a_wide_domain() -> None:
     """3,000 owners, some with hundreds of rows, and 4,000 values of one bin: drawn by rows, large owners take all."""
     codec = integers(y=3000, a=4000)

@@ -1,8 +1,9 @@
 """Which owner has which value: each value of a wide attribute goes to one of its possible owners.
 
-An owner needs values in proportion to its rows. Values whose owner the model is sure of go first, to that owner. The
-others follow, the most frequent first, each to the owner that needs most among those that are likely to have it: where
-the model knows little, frequent values go to large owners and small owners are not left out.
+An owner needs values in proportion to its rows, in each bin in which the model expects them. Values whose owner the
+model is sure of go first, to that owner. The others follow, the most frequent first, each to the owner that needs most
+in its bin: where the model knows little, frequent values go to large owners, small owners are not left out, and rows of
+an owner need not leave the bins in which they are expected.
 """
 
 from __future__ import annotations
@@ -23,17 +24,22 @@ class Owner(enum.IntEnum):
     FORBIDDEN = -2
 
 
-def assign_owners(expected: FloatArray, wanted: FloatArray, fixed: IntArray | None = None) -> IntArray:
+def assign_owners(
+    expected: FloatArray, wanted: FloatArray, fixed: IntArray | None = None, bins: IntArray | None = None
+) -> IntArray:
     """Return the owner (a line of `expected`) of each value (a column), or `Owner.NOBODY`.
 
     Args:
         expected: how many rows of each owner the model expects to hold each value.
         wanted: how many rows each owner has.
         fixed: owners that are given; `NOBODY` where none is, `FORBIDDEN` where nobody may own the value.
+        bins: the bin of each value; one for all without it.
 
     Guarantees:
         Every owner with rows has a value, if there are enough.  [test_every_owner_has_a_value]
         Where the model is sure, it is followed.  [test_sure_owners_are_followed]
+        Frequent values go to large owners.  [test_frequent_values_go_to_large_owners]
+        Owners have values where their rows are expected.  [test_owners_have_values_in_their_bins]
     """
     num_values = expected.shape[1]
     owner = np.full(num_values, Owner.NOBODY, dtype=np.int64)
@@ -43,19 +49,45 @@ def assign_owners(expected: FloatArray, wanted: FloatArray, fixed: IntArray | No
     mass = expected.sum(axis=0)
     best = np.argmax(expected, axis=0)
     sure = np.divide(expected[best, np.arange(num_values)], mass, out=np.zeros(num_values), where=mass > 0)
-    needed = wanted.astype(np.float64).copy()
     by_value = np.ascontiguousarray(expected.T)
-    likely = by_value / np.maximum(wanted, 1e-300)[None, :]
+    needs = _Needs(by_value, wanted, np.zeros(num_values, dtype=np.int64) if bins is None else bins)
     first = open_values[sure[open_values] >= _SURE]
     others = open_values[sure[open_values] < _SURE]
-    for value in (*first[np.argsort(-sure[first], kind="stable")], *others[np.argsort(-mass[others], kind="stable")]):
-        chosen = best[value]
-        if sure[value] < _SURE and needed.max(initial=0.0) > 0:
-            chosen = int(np.argmax(likely[value] * needed))
-        owner[value] = chosen
-        needed[chosen] -= mass[value]
+    for value in first[np.argsort(-sure[first], kind="stable")].tolist():
+        owner[value] = best[value]
+        needs.give(value, int(best[value]))
+    for value in others[np.argsort(-mass[others], kind="stable")].tolist():
+        owner[value] = needs.neediest(value)
+        needs.give(value, int(owner[value]))
     _give_every_owner_a_value(owner, by_value, wanted, frozenset(open_values.tolist()))
     return owner
+
+
+class _Needs:
+    """How many rows of each owner are still without a value, in all and bin by bin."""
+
+    def __init__(self, by_value: FloatArray, wanted: FloatArray, bins: IntArray) -> None:
+        self._bins, self._mass = bins, by_value.sum(axis=1)
+        self._likely = by_value / np.maximum(wanted, 1e-300)[None, :]
+        self._left = wanted.astype(np.float64)
+        order = np.argsort(bins, kind="stable")
+        held, begin = np.unique(bins[order], return_index=True)
+        self._left_here = np.zeros((int(bins.max(initial=-1)) + 1, len(wanted)))
+        if len(held):
+            self._left_here[held] = np.add.reduceat(by_value[order], begin, axis=0)
+
+    def give(self, value: int, owner: int) -> None:
+        """Take note that a value has an owner."""
+        self._left[owner] -= self._mass[value]
+        self._left_here[self._bins[value], owner] -= self._mass[value]
+
+    def neediest(self, value: int) -> int:
+        """Return the owner that needs most, of those likely to have a value: one that needs some in its bin, if any."""
+        needed = self._likely[value] * np.maximum(self._left, 0.0)
+        here = np.where(self._left_here[self._bins[value]] > 0, needed, 0.0)
+        return next(
+            (int(np.argmax(each)) for each in (here, needed) if each.max() > 0), int(np.argmax(self._likely[value]))
+        )
 
 
 def _give_every_owner_a_value(

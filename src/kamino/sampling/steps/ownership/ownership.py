@@ -95,7 +95,8 @@ def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tupl
     by_bin = _expected_bins(counts, choices.log_weight)
     expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_share(values, value_run))[None, :]
     fixed = _fixed_owners(task, rows, owners, rights, values)
-    owner = assign_owners(expected, np.bincount(owners, minlength=num_owners).astype(np.float64), fixed)
+    sizes = np.bincount(owners, minlength=num_owners).astype(np.float64)
+    owner = assign_owners(expected, sizes, fixed, choices.label[value_run])
     return _draw_rows(task, rows, owners, _Owned(owner, values, value_run, _raise(expected, owner)))
 
 
