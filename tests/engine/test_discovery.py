@@ -305,6 +305,10 @@ def test_the_share_follows_from_columns_and_noisy_rows(rows: int, columns: int) 
     assert Discovery(num_columns=columns, untyped=True).share(Settings()) == 0.5
     assert Discovery(num_columns=columns, untyped=True, about_rows=rows).share(Settings(discovery_share=0.2)) == 0.2
     assert Discovery(num_columns=columns, untyped=True, about_rows=1).share(Settings(backend="neural")) == 0.3
+    # A unit of ten rows has ten times the noise: it needs ten times the rows.
+    ten = Discovery(num_columns=columns, untyped=True, about_rows=10 * rows)
+    assert ten.share(Settings(unit="id", max_rows=10)) == share
+    assert Discovery(num_columns=columns, untyped=True, about_rows=600).is_hopeless(Settings(unit="id", max_rows=60))
 
 
 def test_the_price_is_that_of_an_independent_accountant() -> None:

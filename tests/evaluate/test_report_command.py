@@ -49,6 +49,27 @@ def test_page_json_and_text(folder: Path) -> None:
     assert "rank correlations" in text
 
 
+def test_dates_are_compared_as_dates(tmp_path: Path) -> None:
+    """The original writes 10/23/64, the synthetic table 1964-10-23; ids are made up: neither makes a table poor."""
+    rows = [f"{1 + i % 12}/{1 + i % 28}/{60 + i % 3},P{i // 4}" for i in range(400)]
+    (tmp_path / "true.csv").write_text("day,person\n" + "\n".join(rows) + "\n")
+    schema = (
+        "attributes:\n  day: {type: date, min: 1960-01-01, max: 1962-12-31, format: '%m/%d/%y'}\n"
+        "  person: {type: key, repeats: true, pattern: 'Q{:03d}'}\n"
+    )
+    made = [f"196{i % 3}-{1 + i % 12:02d}-{1 + i % 28:02d},Q{i // 5:03d}" for i in range(400)]
+    (tmp_path / "synth.csv").write_text("day,person\n" + "\n".join(made) + "\n")
+    facts = {"mark": "for release", "privacy": {"epsilon": 1.0, "delta": 1e-9}, "schema": schema}
+    (tmp_path / "synth.csv.certificate.json").write_text(json.dumps(facts))
+    document = json.loads(run(tmp_path / "true.csv", tmp_path / "synth.csv", "--json").stdout)
+    assert [(each["name"], each["distance"]) for each in document["columns"]] == [("day", 0.0)]
+    assert [(each["name"], each["why"]) for each in document["identifiers"]] == [("person", "ids that were made up")]
+    facts["schema"] = "attributes: ["
+    (tmp_path / "synth.csv.certificate.json").write_text(json.dumps(facts))
+    document = json.loads(run(tmp_path / "true.csv", tmp_path / "synth.csv", "--json").stdout)
+    assert document["columns"][0]["distance"] == 1.0, "without a schema, texts and dates have nothing in common"
+
+
 def test_certificate_beside_the_table_is_found(folder: Path) -> None:
     facts = {"mark": "not for release", "privacy": {"epsilon": 2.0, "delta": 1e-9}, "sha256": "0"}
     (folder / "synth.csv.certificate.json").write_text(json.dumps(facts))

@@ -18,6 +18,7 @@ from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.errors import SchemaError
 from kamino.evaluate.cells import check_cells
+from kamino.io import write_table
 from kamino.pipeline.plan.expectations import accuracy_of
 from kamino.schema import Boolean, Categorical, Codec, Date, Datetime, Integer, Key, Real, Schema
 from kamino.schema.files.date_formats import find_format
@@ -46,8 +47,6 @@ def test_cells_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     )
     found = {each.name: (each.unreadable, each.outside, each.forbidden_nulls) for each in check_cells(table, schema)}
     assert found == {"c": (0, 1, 0), "o": (0, 1, 1), "n": (1, 1, 1), "r": (1, 2, 0), "b": (1, 0, 0), "d": (1, 1, 0)}
-    from kamino.io import write_table
-
     write_table(table, tmp_path / "t.csv")
     (tmp_path / "s.yaml").write_text(schema.to_yaml())
     ran = kamino("check", "t.csv", "-s", "s.yaml", "--json", cwd=tmp_path)
@@ -212,3 +211,48 @@ def test_ordering_text_is_warned_of() -> None:
     assert text_order_notes(rules, dict.fromkeys("abn", ValueType.DATE)) == ()
     schema = Schema(attributes={name: Categorical(values=["x"]) for name in "abn"})
     assert any("compares text" in line for line in Synthesizer(schema, rules).plan().warnings)
+
+
+def test_rules_are_counted_as_the_schema_reads(tmp_path: Path) -> None:
+    """As text '10/2/23' comes before '9/1/23', and 'unknown' is no age; the schema says what they are."""
+    stays = {"came": ["9/1/23", "12/1/23", "3/2/23"], "went": ["10/2/23", "1/2/24", "3/1/23"]}
+    for name in ("t.csv", "t.parquet"):
+        write_table(pa.table({**stays, "age": ["30", "unknown", "9"], "code": [7, 8, 7]}), tmp_path / name)
+    (tmp_path / "r.dc").write_text("check (came <= went)\ncheck (age >= 18)\ncheck (code != '8')\n")
+    (tmp_path / "s.yaml").write_text(
+        "attributes:\n  came: {type: date, format: '%m/%d/%y'}\n  went: {type: date, format: '%m/%d/%y'}\n"
+        "  age: {type: integer, nullable: true}\n  code: {type: categorical, values: ['7', '8']}\n"
+    )
+    ran = kamino("check", "t.csv", "-s", "s.yaml", "-c", "r.dc", cwd=tmp_path)
+    assert "compares text" not in ran.stdout
+    for file, engine in (("t.csv", "memory"), ("t.parquet", "streamed")):
+        ran = kamino("check", file, "-s", "s.yaml", "-c", "r.dc", "--json", "--engine", engine, cwd=tmp_path)
+        assert [each["violations"] for each in json.loads(ran.stdout)["constraints"]] == [1, 1, 1], ran.stderr
+    ran = kamino("check", "t.csv", "-c", "r.dc", cwd=tmp_path)
+    assert ran.returncode == 2, "without a schema, ages are text"
+
+
+def test_years_of_two_digits_are_told(tmp_path: Path) -> None:
+    """Somebody born on 11/19/30 is no child of 2030: what nobody declared is told by every command."""
+    said = "born: years have two digits, and are read as 1969 to 2068"
+    rows = "".join(f"{1 + i % 12}/{1 + i % 28}/{20 + i % 70},{i % 2}\n" for i in range(400))
+    (tmp_path / "t.csv").write_text("born,yes\n" + rows)
+    ran = kamino("init", "t.csv", "-o", "s.yaml", cwd=tmp_path)
+    assert said in ran.stderr
+    assert f"# {said}" in (tmp_path / "s.yaml").read_text()
+    assert said in kamino("plan", "-s", "s.yaml", cwd=tmp_path).stdout
+    open_ended = Schema.from_yaml((tmp_path / "s.yaml").read_text())
+    made = Synthesizer(open_ended, seed=1).fit(tmp_path / "t.csv")
+    assert any(note.startswith(said) for note in made.certificate(made.sample(5))["notes"])
+    declared = open_ended.with_attribute("born", Date(min="1900-01-01", max="2015-12-31", format="%m/%d/%y"))
+    assert not any(said in line for line in Synthesizer(declared).plan().warnings)
+    made = Synthesizer(declared, seed=1).fit(tmp_path / "t.csv")
+    drawn = made.sample(400)
+    assert not any(said in note for note in made.certificate(drawn)["notes"])
+    assert sum(day.year < 1969 for day in drawn["born"].to_pylist()) > 100, "of last century, as max says"
+
+
+def test_a_short_year_of_a_moment_follows_max() -> None:
+    moment = Datetime(min="1900-01-01T00:00:00", max="2010-12-31T00:00:00", resolution=60, format="%m/%d/%y %H:%M")
+    checked = check_cells(pa.table({"m": ["10/23/64 07:30", "1/2/05 00:00"]}), Schema(attributes={"m": moment}))
+    assert checked[0].faults == 0

@@ -17,6 +17,8 @@ from kamino.schema.column_types import check_columns
 from kamino.schema.files.reading import read_ticks
 
 Mask = NDArray[np.bool_]
+# Every end of a range is so many whole steps from every other.
+_FINEST = Decimal("0.000001")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,7 @@ def _faults(values: pa.Array, name: str, attribute: Attribute) -> tuple[Mask, Ma
                 return nothing, lost & (np.asarray(values.cast(pa.string())) != str(attribute.other))
             return lost, nothing
         case Integer() | Real() | Date() | Datetime():
-            ticks = read_ticks(_widest(attribute), values)
+            ticks = read_ticks(widest(attribute), values)
             if not attribute.has_domain:
                 return ticks.missing, nothing
             grid = attribute.grid
@@ -98,8 +100,12 @@ def _faults(values: pa.Array, name: str, attribute: Attribute) -> tuple[Mask, Ma
             return nothing, nothing
 
 
-def _widest(attribute: GridAttribute) -> GridAttribute:
-    """An attribute of the same kind and the same ticks, over nearly everything that can be written."""
+def widest(attribute: GridAttribute) -> GridAttribute:
+    """An attribute of the same kind and the same ticks, over nearly everything that can be written.
+
+    Which century a year of two digits is of, follows from the end of the range.
+    """
+    has_short_years = isinstance(attribute, Date | Datetime) and attribute.max is not None and attribute.short_years
     match attribute:
         case Integer():
             return Integer(min=-(2**60), max=2**60)
@@ -107,11 +113,10 @@ def _widest(attribute: GridAttribute) -> GridAttribute:
             end = Decimal(10) ** (14 - decimals)
             return Real(min=-end, max=end, decimals=decimals)
         case Date():
-            # Which century a year of two digits is of, follows from the end of the range.
-            short = attribute.format is not None and "%y" in attribute.format and attribute.max is not None
-            last_day = attribute.max if short else dt.date(9999, 12, 31)
+            last_day = attribute.max if has_short_years else dt.date(9999, 12, 31)
             return Date(min=dt.date(1, 1, 1), max=last_day, format=attribute.format)
         case Datetime():
             aware = dt.UTC if attribute.timezone is not None else None
             first, last = (dt.datetime(year, 1, 2, tzinfo=aware) for year in (1, 9999))
-            return Datetime(min=first, max=last, timezone=attribute.timezone, format=attribute.format)
+            last = attribute.max or last if has_short_years else last
+            return Datetime(min=first, max=last, timezone=attribute.timezone, format=attribute.format, resolution=_FINEST)

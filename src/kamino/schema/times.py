@@ -57,6 +57,13 @@ def check_format(shape: str) -> str:
 
 
 Shape = Annotated[StrictStr, AfterValidator(check_format)]
+#: Years of two digits are read as these, unless the end of a range says otherwise.
+SHORT_YEARS = (1969, 2068)
+
+
+def has_short_years(shape: str | None) -> bool:
+    """Whether a format writes years with two digits."""
+    return shape is not None and "%y" in shape
 
 
 def _check_timezone(name: str) -> str:
@@ -110,6 +117,11 @@ class Date(BaseAttribute):
         default=None,
         description="How texts of the column are written, such as %m/%d/%Y; by default as 2020-12-31. Only to read.",
     )
+
+    @property
+    def short_years(self) -> bool:
+        """Whether texts of the column have years of two digits, whose century follows from `max`."""
+        return has_short_years(self.format)
 
     @property
     def grid(self) -> Grid:
@@ -174,6 +186,11 @@ class Datetime(BaseAttribute):
         description="How texts of the column are written, such as %m/%d/%Y %H:%M; by default as ISO 8601. Only for "
         "reading.",
     )
+
+    @property
+    def short_years(self) -> bool:
+        """Whether texts of the column have years of two digits, whose century follows from `max`."""
+        return has_short_years(self.format)
 
     @property
     def step(self) -> int:

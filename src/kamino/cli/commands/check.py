@@ -26,6 +26,7 @@ from kamino.cli.render_check import print_cells, print_check
 from kamino.constraints import value_types
 from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import ConstraintError, ConstraintErrors, InputError
+from kamino.evaluate.as_declared import DeclaredParts, as_declared
 from kamino.evaluate.cells import CellCheck, add_cells, check_cells
 from kamino.evaluate.checking import as_json, check_parts, check_table
 from kamino.io import Reading, read_table
@@ -59,7 +60,8 @@ def check(
 
     A tool for the owner of the table: what it prints is computed from the table itself and is not private. Where a
     dependency names a reference table, the rows that contradict it are counted as well. With a schema, the cells are
-    counted that a run would change: unreadable ones, ones outside their domain, nulls where none may be.
+    counted that a run would change: unreadable ones, ones outside their domain, nulls where none may be; and rules are
+    counted as the schema reads the cells, such as dates by their format.
 
     Exit code 1 if a hard constraint is violated, its reference contradicted or a cell does not fit; else 0.
     """
@@ -71,10 +73,12 @@ def check(
     reading = reading_of(query, separator, encoding, columns, drop)
     parts = _open_parts(data, reading, engine, show=show, constraints=constraints)
     table = read_table(data, reading=reading) if parts is None else parts.schema.empty_table()
+    # Rules are counted as a run reads the table: texts that the schema calls dates or numbers are no texts.
+    table = table if declared is None else as_declared(table, declared)
     cells = None if declared is None else _count_cells(data, reading, declared, in_parts=parts is not None)
     rules = read_constraints(constraints, types=value_types(table))
     if parts is not None:
-        result = check_parts(parts, rules)
+        result = check_parts(parts if declared is None else DeclaredParts(source=parts, declared=declared), rules)
     else:
         folder = Path() if constraints is None else constraints.parent
         references = typed_like(read_references(rules, folder=folder), table, rules)

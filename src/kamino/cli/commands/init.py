@@ -25,9 +25,21 @@ from kamino.io import Reading, is_untyped, read_table
 from kamino.io.atomic import atomic_file
 from kamino.io.databases.catalogue import declared_attributes, read_catalogue, with_nulls_as_declared
 from kamino.io.text import parse_json, read_text
+from kamino.pipeline.output.notes import short_year_notes
 from kamino.pipeline.plan.group_ids import with_person_ids
 from kamino.pipeline.plan.whose_privacy import person_columns, unit_question
-from kamino.schema import Categorical, Integer, Key, Schema, Source, draft_schema, schema_from_pandera, schema_from_sdv
+from kamino.schema import (
+    Categorical,
+    Date,
+    Datetime,
+    Integer,
+    Key,
+    Schema,
+    Source,
+    draft_schema,
+    schema_from_pandera,
+    schema_from_sdv,
+)
 from kamino.schema.files.date_formats import with_formats
 from kamino.schema.files.draft import with_asserted
 from kamino.schema.files.names import looks_like_code, proposed_range, with_usual_ranges
@@ -79,7 +91,8 @@ def init(
     else:
         reading = reading_of(query, separator, encoding, columns, drop)
         schema = _drafted(str(data), reading, trust_domain=trust_domain, keys=tuple(key or ()))
-    _tell(schema, confirmed=usual_bounds)
+    by = "as its cells are written" if data is not None and is_untyped(str(data)) else "by the type of the column"
+    _tell(schema, by=by if data is not None else "as the file says", confirmed=usual_bounds)
     _write(with_usual_ranges(schema) if usual_bounds else schema, output)
 
 
@@ -109,24 +122,30 @@ def _drafted(data: str, reading: Reading, *, trust_domain: bool, keys: tuple[str
     return schema
 
 
-def _tell(schema: Schema, *, confirmed: bool) -> None:
-    """Say what each column was taken for and why, and which ranges names suggest."""
+def _tell(schema: Schema, *, by: str, confirmed: bool) -> None:
+    """Say what each column was taken for and why, which ranges names suggest, and which centuries are in doubt.
+
+    Guarantees:
+        Years of two digits are named.  [test_years_of_two_digits_are_told]
+    """
     console = error_console()
     for name, attribute in schema.attributes.items():
         code = looks_like_code(name)
         if isinstance(attribute, Key) and attribute.repeats:
-            text = f"{name}: key that repeats, by its name the id of a person: ids are made up, as many rows for each."
+            text = f"{name}: key that repeats, by its name the id of a person: ids are made up, several rows for each."
             console.print(text, markup=False)
             continue
-        if isinstance(attribute, Categorical) and attribute.holds_integers and code:
+        if isinstance(attribute, Categorical) and code:
             why = ", by its name a code. List its values, or make it `type: key`" if not attribute.has_domain else ""
             console.print(f"{name}: categorical{why or ', by its name a code'}.", markup=False)
         elif isinstance(attribute, Integer) and code:
             console.print(
                 f"{name}: integer, though its name is that of a code; `type: key` makes ids up.", markup=False
             )
+        elif isinstance(attribute, Date | Datetime) and attribute.format is not None:
+            console.print(f"{name}: {attribute.type}, written as {attribute.format}.", markup=False)
         else:
-            console.print(f"{name}: {attribute.type}, by the type of the column.", markup=False)
+            console.print(f"{name}: {attribute.type}, {by}.", markup=False)
         usual = None if attribute.has_domain else proposed_range(name, attribute)
         if usual is not None and not confirmed:
             low, high = usual
@@ -135,6 +154,8 @@ def _tell(schema: Schema, *, confirmed: bool) -> None:
                 "--usual-bounds.",
                 markup=False,
             )
+    for note in short_year_notes(schema):
+        console.print(f"{note}.", markup=False, soft_wrap=True)
 
 
 def _json(path: Path) -> dict[str, object]:
@@ -147,8 +168,10 @@ def _json(path: Path) -> dict[str, object]:
 def _with_question(schema: Schema) -> str:
     """The text of the schema, with the question whose privacy it is, where columns look like ids of persons."""
     persons = person_columns(schema.names) if schema.unit is None else ()
+    # A name may hold anything: in a comment it stays on its line.
+    short = "".join(f"# {' '.join(note.split())}.\n" for note in short_year_notes(schema))
     if not persons:
-        return schema.to_yaml()
+        return short + schema.to_yaml()
     named = " ".join(print_name(persons[0]).split())
     question = (
         f"# {named} looks like the id of a person. Whose privacy is promised? Uncomment one:\n"
@@ -156,7 +179,7 @@ def _with_question(schema: Schema) -> str:
         "# max_rows: 10\n"
         "# unit: row   # each row is another person's, or one row is all that is to be hidden\n"
     )
-    return question + schema.to_yaml()
+    return question + short + schema.to_yaml()
 
 
 def _write(schema: Schema, output: Path | None) -> None:

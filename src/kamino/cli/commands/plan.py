@@ -234,12 +234,18 @@ def _releases(plan: RunPlan) -> Table:
             each.part,
             Text(each.what),
             Text(_among(each)),
-            f"{each.most:,}" if each.rule is Rule.EACH and each.most == 1 else f"at most {each.most:,}",
-            "by rows" if each.most_cells is None else f"{each.most_cells:,}",
-            _noise(each),
-            _share(each, plan.noise_multiplier),
+            *_figures(each, plan.noise_multiplier),
         )
     return grid
+
+
+def _figures(planned: PlannedRelease, whole: float) -> tuple[str, str, str, str]:
+    """How many releases, their cells, noise and part of the budget; delta that is set aside is no release."""
+    if planned.kind == "aside":
+        return "", "", "", f"{planned.delta:.2g} of delta"
+    most = f"{planned.most:,}" if planned.rule is Rule.EACH and planned.most == 1 else f"at most {planned.most:,}"
+    cells = "by rows" if planned.most_cells is None else f"{planned.most_cells:,}"
+    return most, cells, _noise(planned), _share(planned, whole)
 
 
 def _among(planned: PlannedRelease) -> str:

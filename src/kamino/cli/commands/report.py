@@ -16,7 +16,8 @@ from kamino.cli.console import error_console, json_text, output_console, track
 from kamino.cli.options import ConstraintsOption, EncodingOption, SeparatorOption, read_constraints
 from kamino.cli.outputs import certificates_of, refuse_overwriting
 from kamino.constraints import value_types
-from kamino.errors import InputError, visible
+from kamino.errors import InputError, SchemaError, visible
+from kamino.evaluate.as_declared import as_declared
 from kamino.evaluate.learn.learning import MAX_ROWS, Learning, train_models
 from kamino.evaluate.measure.identifiers import compared_columns, find_identifiers, line_about
 from kamino.evaluate.report.document import internal_report
@@ -29,6 +30,7 @@ from kamino.io.databases.credentials import shown_source
 from kamino.io.databases.sql import is_url, split_table
 from kamino.io.text import parse_json, read_text
 from kamino.limits import MAX_CERTIFICATE_BYTES
+from kamino.schema import Schema
 
 Document = dict[str, Any]
 PAGE_ENDINGS = (".html", ".htm")
@@ -134,14 +136,18 @@ def _internal(
     certificate: Path | None,
     training: tuple[bool, int | None],
 ) -> Document:
-    statement = _statement(synthetic[0], certificate)
+    found = _certificate(synthetic[0], certificate)
+    statement = None if found is None else _statement(found, synthetic[0])
+    schema = None if found is None else _schema(found)
     rules = read_constraints(constraints)
     one, two = (read_table(each, reading=reading) for each, reading in (true, synthetic))
+    if schema is not None:
+        one, two = as_declared(one, schema), as_declared(two, schema)
     # training takes minutes: constraints that do not fit are to be told before, not after
     rules.bind(value_types(one))
-    names = compared_columns(one, find_identifiers(one, rules))
+    names = compared_columns(one, find_identifiers(one, rules, schema))
     learning = _train(one.select(names), two, training[1]) if training[0] else None
-    return internal_report(one, two, rules, learning=learning, certificate=statement, track=track)
+    return internal_report(one, two, rules, learning=learning, certificate=statement, schema=schema, track=track)
 
 
 def _train(true: pa.Table, synthetic: pa.Table, max_rows: int | None) -> Learning:
@@ -157,17 +163,19 @@ def _public(
     synthesizer = Synthesizer.load(model)
     fitted = synthesizer.fitted
     table = read_table(synthetic, reading=reading)
-    statement = _statement(synthetic, certificate, ledger=fitted.ledger)
-    if statement is None:
+    found = _certificate(synthetic, certificate)
+    if found is None:
         statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
+    else:
+        statement = _statement(found, synthetic, ledger=fitted.ledger)
     rules = read_constraints(constraints) if constraints is not None else fitted.promised
     return public_report(
         fitted.model, fitted.codec, table, rules, certificate=statement, ledger=fitted.ledger, track=track
     )
 
 
-def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | None = None) -> Document | None:
-    """The privacy statement from the certificate that was named, or that lies beside the synthetic table."""
+def _certificate(synthetic: str, certificate: Path | None) -> Document | None:
+    """The certificate that was named, or that lies beside the synthetic table; None where there is none."""
     beside = certificates_of(synthetic)[0] if not is_url(synthetic) or split_table(synthetic)[1] else Path()
     path = certificate if certificate is not None else beside if beside.is_file() else None
     if path is None:
@@ -175,9 +183,27 @@ def _statement(synthetic: str, certificate: Path | None, *, ledger: Document | N
     found = parse_json(read_text(path, what="certificate", most=MAX_CERTIFICATE_BYTES), source=str(path))
     if not isinstance(found, dict):
         raise InputError(f"{path}: found a JSON {type(found).__name__}, expected a certificate")
+    return found
+
+
+def _statement(certificate: Document, synthetic: str, *, ledger: Document | None = None) -> Document:
+    """The privacy statement of a certificate, which says whether it is of this file."""
     file = None if is_url(synthetic) else Path(synthetic)
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
-    return statement_of(found, sha256=digest, ledger=ledger)
+    return statement_of(certificate, sha256=digest, ledger=ledger)
+
+
+def _schema(certificate: Document) -> Schema | None:
+    """The schema of a certificate, by which texts of the true table are dates or numbers; None where it holds none.
+
+    Guarantees:
+        Dates are compared as dates, however the true table writes them.  [test_dates_are_compared_as_dates]
+    """
+    text = certificate.get("schema")
+    try:
+        return Schema.from_yaml(text) if isinstance(text, str) else None
+    except SchemaError:
+        return None
 
 
 def _deliver(document: Document, output: Path | None, *, text: bool, as_json: bool) -> None:

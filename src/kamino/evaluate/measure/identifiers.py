@@ -18,23 +18,30 @@ from kamino.schema import Key, Schema
 from kamino.schema.dtypes import is_text
 
 KEY = "a key"
+MADE_UP = "ids that were made up"
 OWN_TEXT = "a text of which every true row has its own"
 
 
-def find_identifiers(true: pa.Table, constraints: Constraints = Constraints()) -> dict[str, str]:
+def find_identifiers(
+    true: pa.Table, constraints: Constraints = Constraints(), schema: Schema | None = None
+) -> dict[str, str]:
     """The columns of a true table that are identifiers, and why each is one; none where every column would be.
 
-    A column is one where a `key` constraint names it alone, or where it is text and no value occurs twice.
+    A column is one where a `key` constraint names it alone, where the schema of the synthetic table says that its values
+    were made up, or where it is text and no value occurs twice.
 
     >>> table = pa.table({"id": [7, 8], "name": ["Ann", "Bo"], "age": [30, 31]})
     >>> find_identifiers(table, Constraints.parse("key (id)"))
     {'id': 'a key', 'name': 'a text of which every true row has its own'}
     """
     keys = _named_by_keys(constraints)
+    made_up = _made_up(schema)
     found = {}
     for name in true.column_names:
         if name in keys:
             found[name] = KEY
+        elif name in made_up:
+            found[name] = MADE_UP
         elif _is_own_text(true.column(name)):
             found[name] = OWN_TEXT
     return found if len(found) < true.num_columns else {}
@@ -45,7 +52,7 @@ def declared_identifiers(schema: Schema, constraints: Constraints = Constraints(
 
     Where every attribute would be one, those that a model knows are none.
     """
-    declared = {name for name, attribute in schema.attributes.items() if isinstance(attribute, Key)}
+    declared = _made_up(schema)
     keys = declared | _named_by_keys(constraints)
     chosen = keys if any(name not in keys for name in schema.names) else declared
     return {name: KEY for name in schema.names if name in chosen}
@@ -110,6 +117,10 @@ def _recurring(true: pa.ChunkedArray, synthetic: pa.ChunkedArray) -> int | None:
         return None
     wanted = pc.unique(true.cast(pa.string())).drop_null()
     return int(pc.sum(pc.is_in(wanted, value_set=pc.unique(synthetic.cast(pa.string())))).as_py() or 0)
+
+
+def _made_up(schema: Schema | None) -> set[str]:
+    return set() if schema is None else {name for name, each in schema.attributes.items() if isinstance(each, Key)}
 
 
 def _named_by_keys(constraints: Constraints) -> set[str]:

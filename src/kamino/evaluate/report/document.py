@@ -23,6 +23,7 @@ from kamino.evaluate.measure.rank_correlation import compare_ranks
 from kamino.evaluate.measure.statistics import ColumnStatistics, describe, find_faults
 from kamino.evaluate.measure.violations import count_both
 from kamino.evaluate.report.verdict import add_verdict
+from kamino.schema import Schema
 
 FORMAT = "kamino-report-1"
 INTERNAL = "internal: computed from the private table"
@@ -47,9 +48,12 @@ def internal_report(
     *,
     learning: Learning | None = None,
     certificate: Document | None = None,
+    schema: Schema | None = None,
     track: Track = silent,
 ) -> Document:
     """Compare a synthetic table with the true one. For the owner of the true table: nothing here is private.
+
+    `schema` is that of the synthetic table, if it is known: it tells which ids were made up.
 
     >>> table = pa.table({"zip": ["1", "1"], "city": ["A", "A"]})
     >>> report = internal_report(table, table, Constraints.parse("zip -> city"))
@@ -62,7 +66,7 @@ def internal_report(
     """
     extra = [name for name in synthetic.column_names if name not in true.column_names]
     synthetic = align(true, synthetic)
-    identifiers = find_identifiers(true, constraints)
+    identifiers = find_identifiers(true, constraints, schema)
     names = compared_columns(true, identifiers)
     one, two = true.select(names), synthetic.select(names)
     pair = bin_tables(one, two)

@@ -27,6 +27,7 @@ from kamino.pipeline.output.notes import (
     found_notes,
     group_notes,
     promise_notes,
+    short_year_notes,
     trusted_notes,
 )
 from kamino.pipeline.output.provenance import meanings_of, today, words_of
@@ -209,6 +210,7 @@ def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
         *found_notes(fitted.schema),
         *column_notes(fitted.schema, fitted.found),
         *trusted_notes(fitted.schema, fitted.num_rows),
+        *short_year_notes(fitted.schema),
         *distance_notes(codec),
         *group_notes(fitted.groups),
     )

@@ -12,7 +12,8 @@ from kamino.constraints.language.printer import print_name
 from kamino.pipeline.plan.whose_privacy import written_ids
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.drawn_groups import GroupSizes
-from kamino.schema import Categorical, Codec, Schema, Source
+from kamino.schema import Categorical, Codec, Date, Datetime, Schema, Source
+from kamino.schema.times import SHORT_YEARS
 
 # Texts are nearly all different where there are more than this part of the rows; fewer texts than this say nothing.
 NEARLY_ALL = 0.9
@@ -34,6 +35,28 @@ def found_notes(schema: Schema) -> tuple[str, ...]:
     return (
         f"{_listed(names)}: no value was frequent enough to be found; rows say other or nothing. "
         f"Declare {whose} in a schema",
+    )
+
+
+def short_year_notes(schema: Schema) -> tuple[str, ...]:
+    """A line for the dates whose years have two digits, where nobody declared which century they are of.
+
+    Guarantees:
+        It names no date whose range was declared.  [test_years_of_two_digits_are_told]
+    """
+    names = [
+        name
+        for name, attribute in schema.attributes.items()
+        if isinstance(attribute, Date | Datetime)
+        and attribute.short_years
+        and not (attribute.has_domain and attribute.source is Source.DECLARED)
+    ]
+    if not names:
+        return ()
+    first, last = SHORT_YEARS
+    return (
+        f"{_listed(names)}: years have two digits, and are read as {first} to {last}, since nobody declared a last day. "
+        "Declare min and max in a schema: no date lies after max, so with max: 2025-12-31 the year 30 is 1930",
     )
 
 

@@ -18,7 +18,8 @@ def release_note(certificate: Mapping[str, Any], *, table: str) -> str:
     parts = [
         f"# {table}",
         f"A synthetic table of {certificate['rows']:,} rows, made by Kamino {certificate['kamino']} on "
-        f"{certificate['date']}. No row is a row of the original. Mark: **{certificate['mark']}**.",
+        f"{certificate['date']}. Its rows are made up: one that equals a row of the original does so by chance. "
+        f"Mark: **{certificate['mark']}**.",
         "## What is promised",
         f"Differential privacy: {promise}, for {privacy['unit']}. In words: {words['meaning']}.",
         *_rules(certificate["constraints"]),

@@ -47,22 +47,27 @@ class Discovery:
     def share(self, settings: Settings) -> float:
         """The part of the whole budget that finding types and domains takes, beside that of the number of rows.
 
-        It grows with the number of columns, and falls with the noisy number of rows. Before that is known, the most.
+        It grows with the number of columns and with the rows of a privacy unit, and falls with the noisy number of rows.
+        Before that is known, the most.
         """
         if settings.discovery_share is not None:
             return settings.discovery_share
         most = MOST_NEURAL if settings.backend is Backend.NEURAL else MOST
         if self.about_rows is None or not settings.budget.is_private:
             return most
-        needed = self.num_columns * (_DEVIATIONS / (_RARE * max(1, self.about_rows))) ** 2
+        needed = self.num_columns * (_DEVIATIONS / (_RARE * self._units(settings))) ** 2
         return min(max(needed / _whole(settings), LEAST), most)
 
     def is_hopeless(self, settings: Settings) -> bool:
         """Whether even a category of half of the rows would not be found, whatever is spent on finding it."""
         if self.about_rows is None or not settings.budget.is_private:
             return False
-        needed = self.num_columns * (_DEVIATIONS / (_HALF * max(1, self.about_rows))) ** 2
+        needed = self.num_columns * (_DEVIATIONS / (_HALF * self._units(settings))) ** 2
         return needed > self.share(settings) * _whole(settings)
+
+    def _units(self, settings: Settings) -> float:
+        """The rows as so many times what one privacy unit moves, which noise is a multiple of."""
+        return max(1.0, (self.about_rows or 0) / settings.privacy_unit.max_rows)
 
     def domains(self, settings: Settings) -> DiscoveryShare:
         """What finding domains may spend; less if types are found as well.

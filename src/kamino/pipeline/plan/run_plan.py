@@ -17,7 +17,7 @@ from kamino.errors import ConstraintError, ConstraintErrors, InputError, Privacy
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.modelling import LeftOver, left_over, neural_settings
-from kamino.pipeline.output.notes import distance_notes, promise_notes, trusted_notes
+from kamino.pipeline.output.notes import distance_notes, promise_notes, short_year_notes, trusted_notes
 from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.plan.bound_schema import (
     NOTHING,
@@ -195,6 +195,7 @@ class RunPlan:
             *asked,
             *((id_question(ids),) if ids else ()),
             *texts,
+            *short_year_notes(self.schema),
         )
 
     def with_schema(self, schema: Schema) -> RunPlan:

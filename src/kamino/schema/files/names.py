@@ -37,7 +37,8 @@ _NUMBERED = frozenset(
         r"[a-z]+",
         """
         provider account card policy invoice order customer client patient member employee student license licence
-        registration serial reference case ticket flight tail passport tax vat phone routing
+        registration serial reference case ticket flight tail passport tax vat phone routing admission encounter
+        episode claim prescription accession specimen chart booking shipment contract loan transaction receipt
         """,
     )
 )

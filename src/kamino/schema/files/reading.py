@@ -25,6 +25,7 @@ from kamino.schema.grid import (
     tick_of_datetime,
     tick_of_decimal,
 )
+from kamino.schema.times import has_short_years
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -183,7 +184,7 @@ def _time_tick(
     try:
         moment = _moment(value.strip(), shape)
         found = tick(moment)
-        if shape is not None and "%y" in shape and found > high:
+        if has_short_years(shape) and found > high:
             # A year of two digits is taken for one of this century, and is of the last where that is in the range.
             found = tick(moment.replace(year=moment.year - 100))
         return min(max(found, low), high)
