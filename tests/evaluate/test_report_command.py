@@ -67,7 +67,7 @@ def test_dates_are_compared_as_dates(tmp_path: Path) -> None:
     facts["schema"] = "attributes: ["
     (tmp_path / "synth.csv.certificate.json").write_text(json.dumps(facts))
     document = json.loads(run(tmp_path / "true.csv", tmp_path / "synth.csv", "--json").stdout)
-    assert document["columns"][0]["distance"] == 1.0, "without a schema, texts and dates have nothing in common"
+    assert document["columns"][0]["distance"] > 0.99, "without a schema, texts and dates have nothing in common"
 
 
 def test_certificate_beside_the_table_is_found(folder: Path) -> None:

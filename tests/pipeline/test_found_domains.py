@@ -18,11 +18,12 @@ from kamino.engine.lost_cells import Lost
 from kamino.errors import InputError
 from kamino.io.databases.sql import declared_enums
 from kamino.pipeline import Settings, Synthesizer
+from kamino.pipeline.output.release_note import release_note
 from kamino.pipeline.output.taken import column_notes, refuse_useless, taken_columns
 from kamino.pipeline.plan.public_domains import with_public_domains
 from kamino.pipeline.plan.run_plan import plan_run
 from kamino.privacy.schedule import Rule
-from kamino.schema import Boolean, Categorical, Integer, Real, Schema, Source
+from kamino.schema import Boolean, Categorical, Integer, Key, Real, Schema, Source
 
 
 def table(rows: int = 4_000) -> pa.Table:
@@ -119,6 +120,43 @@ def test_too_few_rows_are_refused_at_once(tmp_path: Path) -> None:
     assert Synthesizer(Schema(attributes={**declared, **rest}), seed=1).fit(path).sample(5).num_rows == 5
 
 
+def visits(persons: int, each: int) -> tuple[pa.Table, Schema]:
+    rng = np.random.default_rng(1)
+    columns = {f"c{i}": rng.choice(list("abcdef"), persons * each) for i in range(12)}
+    declared = {name: Categorical(values=list("abcdef")) for name in columns}
+    who = np.repeat(np.arange(persons), each)
+    return pa.table({"who": who, **columns}), Schema(attributes={"who": Key(repeats=True), **declared})
+
+
+def test_a_table_of_noise_is_refused() -> None:
+    """Thirty persons with 40 rows each: what one of them may move is larger than all that is there to be seen."""
+    made, declared = visits(30, 40)
+    said = r"found about [\d,]+ rows .* counts of 12 of 12 columns .* may be off by as many.* \(--max-rows\).* --anyway"
+    with pytest.raises(InputError, match=said) as caught:
+        Synthesizer(declared, unit="who", max_rows=40, seed=1).fit(made)
+    assert "epsilon 0.4" in caught.value.__notes__[0], "the first counts, and no more"
+    open_ended = declared.with_attribute("c0", Categorical())
+    with pytest.raises(InputError, match=said) as caught:
+        Synthesizer(open_ended, unit="who", max_rows=40, seed=0).fit(made)
+    assert "epsilon 0.0" in caught.value.__notes__[0], "the number of rows, and no more"
+
+
+def test_a_table_of_noise_is_told(tmp_path: Path) -> None:
+    made, declared = visits(30, 40)
+    asked: dict[str, Any] = {"unit": "who", "max_rows": 40, "seed": 1}
+    noisy = Synthesizer(declared, anyway=True, **asked).fit(made)
+    certificate = noisy.certificate(noisy.sample(50), sha256="0")
+    assert certificate["notes"][0].startswith("mostly noise: of about ")
+    assert "**This table is mostly noise: of about" in release_note(certificate, table="o.csv")
+    (tmp_path / "s.yaml").write_text("unit: who\nmax_rows: 40\n" + declared.to_yaml())
+    told = CliRunner().invoke(app, ["plan", "-s", str(tmp_path / "s.yaml"), "-n", "1200"])
+    assert "Warning: mostly noise: of about 1,200 rows, counts of 12 of 12 columns" in told.stdout.replace("\n", " ")
+    many = CliRunner().invoke(app, ["plan", "-s", str(tmp_path / "s.yaml"), "-n", "120000"])
+    assert "mostly noise" not in many.stdout
+    useful = Synthesizer(declared, unit="who", max_rows=1, epsilon=4.0, seed=1).fit(visits(2_000, 1)[0])
+    assert not any("mostly noise" in note for note in useful.certificate(useful.sample(5))["notes"])
+
+
 def found(schema: Schema, *, by_default: tuple[str, ...] = (), **lost: Lost) -> FoundDomains:
     return FoundDomains(schema=schema, types_found=True, by_default=by_default, lost=lost)
 
@@ -211,7 +249,7 @@ def test_init_says_what_it_took_columns_for(tmp_path: Path) -> None:
     assert done.exit_code == 0
     said = done.stderr
     assert "zip: categorical, by its name a code. List its values, or make it `type: key`." in said
-    assert "pay: real, by the type of the column." in said
+    assert "pay: real, as its cells are written." in said
     assert "age: its name suggests min: 0, max: 120" in said
     confirmed = CliRunner().invoke(app, ["init", str(path), "--usual-bounds"])
     assert "max: 120" in confirmed.stdout

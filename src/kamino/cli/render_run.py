@@ -13,6 +13,7 @@ from rich.text import Text
 from kamino.cli.options import shown_epsilon
 from kamino.errors import visible
 from kamino.pipeline.output.taken import DECLARED
+from kamino.pipeline.plan.mostly_noise import MOSTLY_NOISE
 
 _RELATIONS = {"add_remove": "one more or one less", "replace": "one replaced"}
 
@@ -42,7 +43,8 @@ def print_run(
         if moved:
             console.print(_sweeps(moved))
     for note in certificate["notes"]:
-        console.print(Text(f"Note: {note}.", style="yellow"))
+        warns = note.startswith(MOSTLY_NOISE)
+        console.print(Text(f"{'Warning' if warns else 'Note'}: {note}.", style="bold red" if warns else "yellow"))
 
 
 def _columns(columns: list[dict[str, Any]]) -> Table:

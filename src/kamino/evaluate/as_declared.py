@@ -25,7 +25,7 @@ def as_declared(table: pa.Table, schema: Schema) -> pa.Table:
         Rules compare dates, where a schema says that texts are dates.  [test_rules_are_counted_as_the_schema_reads]
     """
     for place, name in enumerate(table.column_names):
-        attribute = schema[name] if name in schema else None
+        attribute = schema.attributes.get(name)
         kind = table.schema.field(name).type
         if isinstance(attribute, GridAttribute) and is_text(kind):
             table = table.set_column(place, name, _read(table.column(name), attribute))

@@ -119,4 +119,6 @@ def widest(attribute: GridAttribute) -> GridAttribute:
             aware = dt.UTC if attribute.timezone is not None else None
             first, last = (dt.datetime(year, 1, 2, tzinfo=aware) for year in (1, 9999))
             last = attribute.max or last if has_short_years else last
-            return Datetime(min=first, max=last, timezone=attribute.timezone, format=attribute.format, resolution=_FINEST)
+            return Datetime(
+                min=first, max=last, timezone=attribute.timezone, format=attribute.format, resolution=_FINEST
+            )

@@ -22,6 +22,7 @@ from kamino.pipeline.modelling import fit_model
 from kamino.pipeline.output.taken import refuse_too_few_rows, refuse_useless
 from kamino.pipeline.plan.close_dates import DIFFERENCES, choose_bases
 from kamino.pipeline.plan.group_ids import GROUPS
+from kamino.pipeline.plan.mostly_noise import refuse_noise
 from kamino.pipeline.plan.planned_discovery import rows_share
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.pipeline.settings import Settings
@@ -52,6 +53,7 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
         The ledger's total is within 0.1% below the budget, but for the neural backend, whose search may stop lower, and
         never above.  [test_budget_is_spent_and_not_overspent]
         Every release is one of the plan's.  [test_the_ledger_is_what_was_planned]
+        No more is spent on a table that would be noise.  [test_a_table_of_noise_is_refused]
         Threads are as they were afterwards.  [test_a_fit_has_one_thread_for_linear_algebra]
     """
     from threadpoolctl import threadpool_limits  # only when a model is fitted
@@ -66,11 +68,13 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
     private = keep_rows(private, gate)
     plan, found = _find_domains(private, plan, gate, progress)
     check_columns(plan.known, private.without_rows())
+    if plan.discovery is not None and plan.discovery.about_rows is not None:
+        refuse_noise(plan, plan.discovery.about_rows)
     progress(Stage.FIT)
     noisy_sizes = _release_groups(private, plan, gate)
     codec = _with_distances(private, plan, gate)
     codes = encode(private, codec)
-    model = fit_model(codes, codec, plan, gate, progress=progress)
+    model = fit_model(codes, codec, plan, gate, progress=progress, told_rows=lambda rows: refuse_noise(plan, rows))
     sampling = plan.sampling_along(model.sequence)
     groups = _sizes_of_groups(noisy_sizes, plan, model.num_rows)
     if has_soft(plan.constraints):
@@ -156,6 +160,8 @@ def _find_domains(
         refuse_too_few_rows(
             discovery.about_rows or 0, num_missing=len(plan.missing), num_columns=len(columns), settings=settings
         )
+    if plan.schema is not None:
+        refuse_noise(plan, discovery.about_rows or 0)
     if plan.schema is None:
         plan = plan.with_schema(discover_types(private, gate, mu_squared=discovery.types(settings)))
     found = FoundDomains(schema=plan.known, types_found=discovery.untyped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,8 +51,18 @@ def neural_settings(settings: Settings) -> NeuralSettings:
     return NeuralSettings.printed() if settings.training is Training.PRINTED else NeuralSettings()
 
 
-def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, progress: Progress) -> SavedModel:
+def fit_model(
+    codes: PrivateCodes,
+    codec: Codec,
+    plan: RunPlan,
+    gate: Gate,
+    *,
+    progress: Progress,
+    told_rows: Callable[[float], None] | None = None,
+) -> SavedModel:
     """Fit the model as planned, and leave over what the weights of soft constraints will cost.
+
+    `told_rows` learns the noisy number of rows once the marginal model knows it, and may end the fit there.
 
     Guarantees:
         The model depends on the table through the gate only.  [test_replay_passes_for_the_paper_preset]
@@ -59,7 +70,8 @@ def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, p
     settings = plan.settings
     if plan.marginal is not None:
         engine = StreamedMeasurer if codes.is_streamed else MemoryMeasurer
-        return fit_planned(engine(codes, codec.sizes, gate), plan.marginal)
+        measurer = engine(codes, codec.sizes, gate)
+        return fit_planned(measurer, plan.marginal, told_rows=told_rows)
     from kamino.model.neural import fit_neural
 
     return fit_neural(

@@ -33,6 +33,7 @@ from kamino.constraints import print_constraint
 from kamino.errors import InputError
 from kamino.pipeline import Backend, Preset, Synthesizer
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
+from kamino.pipeline.plan.mostly_noise import noise_note
 from kamino.pipeline.plan.planned_discovery import LEAST
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.privacy.schedule import PlannedRelease, Rule
@@ -155,7 +156,7 @@ def print_plan(console: Console, plan: RunPlan) -> None:
     )
     console.print(f"Privacy unit: {plan.settings.privacy_unit.describe()}.", markup=False)
     console.print(Text(f"What it means: {plan.meaning_text}."), soft_wrap=True)
-    for warning in plan.warnings:
+    for warning in (*plan.warnings, *_noise_warning(plan)):
         console.print(Text(f"Warning: {warning}.", style="bold red"), soft_wrap=True)
     if not plan.is_complete:
         console.print(
@@ -174,6 +175,12 @@ def print_plan(console: Console, plan: RunPlan) -> None:
     if plan.expected:
         console.print("First measurements, one histogram for each attribute:")
         console.print(_measurements(plan))
+
+
+def _noise_warning(plan: RunPlan) -> tuple[str, ...]:
+    """Whether a table of as many rows as were asked for would be mostly noise."""
+    note = noise_note(accuracy_of(plan), plan.settings)
+    return () if note is None else (note,)
 
 
 def _finding(plan: RunPlan) -> str:

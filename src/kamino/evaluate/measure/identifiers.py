@@ -27,8 +27,8 @@ def find_identifiers(
 ) -> dict[str, str]:
     """The columns of a true table that are identifiers, and why each is one; none where every column would be.
 
-    A column is one where a `key` constraint names it alone, where the schema of the synthetic table says that its values
-    were made up, or where it is text and no value occurs twice.
+    A column is one where a `key` constraint names it alone, where the schema of the synthetic table says that its
+    values were made up, or where it is text and no value occurs twice.
 
     >>> table = pa.table({"id": [7, 8], "name": ["Ann", "Bo"], "age": [30, 31]})
     >>> find_identifiers(table, Constraints.parse("key (id)"))

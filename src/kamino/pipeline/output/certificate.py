@@ -33,7 +33,9 @@ from kamino.pipeline.output.notes import (
 from kamino.pipeline.output.provenance import meanings_of, today, words_of
 from kamino.pipeline.output.release_mark import mark_of, weak_notes
 from kamino.pipeline.output.taken import column_notes, taken_columns
+from kamino.pipeline.plan.expectations import accuracy_of_run
 from kamino.pipeline.plan.hopeless import most_rows
+from kamino.pipeline.plan.mostly_noise import noise_note
 from kamino.pipeline.plan.references import References, to_json
 from kamino.pipeline.plan.whose_privacy import written_ids
 from kamino.sampling import Sampling
@@ -207,6 +209,7 @@ def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
     codec = fitted.codec
     domains = (
         *weak_notes(fitted.ledger, fitted.settings, fitted.model.num_rows),
+        *_noise_notes(fitted),
         *found_notes(fitted.schema),
         *column_notes(fitted.schema, fitted.found),
         *trusted_notes(fitted.schema, fitted.num_rows),
@@ -220,6 +223,12 @@ def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
     fewer = fewer_notes(num_rows, most, fitted.model.num_rows)
     maps = map_notes(fitted, fitted.constraints)
     return (*domains, *fewer, *maps, *promise_notes(codec, fitted.constraints, num_rows), *_soft_notes(fitted))
+
+
+def _noise_notes(fitted: Fitted) -> tuple[str, ...]:
+    errors = accuracy_of_run(fitted.ledger, fitted.schema, fitted.settings, about_rows=fitted.model.num_rows)
+    note = noise_note(errors, fitted.settings)
+    return () if note is None else (note,)
 
 
 def _soft_notes(fitted: Fitted) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ def short_year_notes(schema: Schema) -> tuple[str, ...]:
         return ()
     first, last = SHORT_YEARS
     return (
-        f"{_listed(names)}: years have two digits, and are read as {first} to {last}, since nobody declared a last day. "
-        "Declare min and max in a schema: no date lies after max, so with max: 2025-12-31 the year 30 is 1930",
+        f"{_listed(names)}: years have two digits, and are read as {first} to {last}, since nobody declared a last "
+        "day. Declare min and max in a schema: no date lies after max, so with max: 2025-12-31 the year 30 is 1930",
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kamino.pipeline.plan.mostly_noise import MOSTLY_NOISE
+
 
 def release_note(certificate: Mapping[str, Any], *, table: str) -> str:
     """The page, in Markdown, made from nothing but a certificate; `table` is the name of the file.
@@ -20,12 +22,15 @@ def release_note(certificate: Mapping[str, Any], *, table: str) -> str:
         f"A synthetic table of {certificate['rows']:,} rows, made by Kamino {certificate['kamino']} on "
         f"{certificate['date']}. Its rows are made up: one that equals a row of the original does so by chance. "
         f"Mark: **{certificate['mark']}**.",
+        *(f"**This table is {note}.**" for note in certificate["notes"] if note.startswith(MOSTLY_NOISE)),
         "## What is promised",
         f"Differential privacy: {promise}, for {privacy['unit']}. In words: {words['meaning']}.",
         *_rules(certificate["constraints"]),
         *_listed("## What you may do", words["may"]),
         *_listed("## What you may not conclude", words["may_not"]),
-        *_listed("## What to know about this table", certificate["notes"]),
+        *_listed(
+            "## What to know about this table", [n for n in certificate["notes"] if not n.startswith(MOSTLY_NOISE)]
+        ),
         "## How to check",
         f"The certificate beside the table says all of this as data. sha256 of the table: `{certificate['sha256']}`.",
     ]

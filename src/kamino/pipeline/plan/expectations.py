@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,15 +23,17 @@ from kamino.errors import InputError
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.plan.hopeless import memory_of
 from kamino.pipeline.plan.run_plan import RunPlan, plan_run
-from kamino.pipeline.settings import Backend
+from kamino.pipeline.settings import Backend, Settings
 from kamino.privacy import Budget, gaussian_mu
 from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
-from kamino.schema import Categorical, Date, Datetime, Schema
+from kamino.schema import Attribute, Categorical, Date, Datetime, Schema
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 # Normal noise lies within so many sigmas 90 times in 100: of a column that only its first histogram tells of. Later
 # measurements bring more counts within: nearly all, where a column has few values or a table few rows.
 _COLUMN = 1.645
+# The same 98 times in 100.
+_SURE = 2.33
 # Of the noise of a pair, what most counts lie within; and by which part of a count a pair is guessed.
 _PAIR = 2.0
 _GUESSED = 0.1
@@ -66,7 +69,20 @@ class Accuracy:
             No bound is beyond the rows there are.  [test_errors_grow_with_the_rows_of_a_unit]
         """
         together, sigma = self.columns[name]
-        return min(float(self.rows), _COLUMN * sigma * math.sqrt(together) * self._scale(noise))
+        return min(float(self.rows), count_error(sigma, together) * self._scale(noise))
+
+    def hidden_columns(self, *, part: float) -> tuple[str, ...]:
+        """The columns of which noise hides a count of this part of all rows, whatever is measured of them.
+
+        Beside its first count, a column is in pairs that are measured, and sums of their counts tell of it as well.
+        """
+        pairs = 2 * min(_PAIRS_PER_COLUMN, (len(self.columns) - 1) / 2)
+        by_pairs = pairs / (self.pair_sigma**2 * math.sqrt(self.pair_cells))
+        return tuple(
+            name
+            for name, (together, sigma) in self.columns.items()
+            if _SURE / math.sqrt(1 / (sigma**2 * together) + by_pairs) >= part * self.rows
+        )
 
     @property
     def shown(self) -> int:
@@ -149,28 +165,59 @@ def accuracy_of(plan: RunPlan) -> Accuracy | None:
         assumed = _assumed(plan.schema)
         complete = plan_run(assumed, Constraints(), plan.settings, num_rows=plan.num_rows, earlier=plan.schedule)
     columns = {
-        each.attribute: (_together(complete, each.attribute, each.cells), each.sigma) for each in complete.expected
+        each.attribute: (cells_together(complete.known[each.attribute], each.cells), each.sigma)
+        for each in complete.expected
     }
     if not columns:
         return None
-    sizes = sorted(min(_BINS, each.cells) for each in complete.expected)
-    typical = sizes[len(sizes) // 2]
+    sizes = [each.cells for each in complete.expected]
+    made = _accuracy(columns, sizes, rows=plan.num_rows, noise=plan.noise_multiplier, unit=_unit(complete))
+    return replace(made, assumed=missing)
+
+
+def accuracy_of_run(
+    ledger: Mapping[str, Any], schema: Schema, settings: Settings, *, about_rows: float
+) -> Accuracy | None:
+    """The errors of a run that was made, from the first count of each column in its ledger."""
+    if settings.backend is not Backend.MARGINAL or not settings.budget.is_private:
+        return None
+    columns: dict[str, tuple[float, float]] = {}
+    sizes, unit = [], 1.0
+    for entry in ledger["entries"]:
+        names, shape = entry["attributes"], entry["shape"]
+        is_histogram = entry["kind"] == "counts" and len(names) == len(shape) == 1 and names[0] in schema.data_names
+        if is_histogram and names[0] not in columns and entry["sigma"] and entry["noise_multiplier"]:
+            columns[names[0]] = (cells_together(schema[names[0]], shape[0]), entry["sigma"])
+            sizes.append(shape[0])
+            unit = entry["sigma"] / entry["noise_multiplier"]
+    if not columns:
+        return None
+    noise = 1 / gaussian_mu(settings.budget)
+    return _accuracy(columns, sizes, rows=max(1, round(about_rows)), noise=noise, unit=unit)
+
+
+def _accuracy(
+    columns: dict[str, tuple[float, float]], sizes: list[int], *, rows: int, noise: float, unit: float
+) -> Accuracy:
+    typical = sorted(min(_BINS, size) for size in sizes)[len(sizes) // 2]
     pairs = max(1.0, min(_PAIRS_PER_COLUMN * len(columns), len(columns) * (len(columns) - 1) / 2))
-    unit = _unit(complete)
     return Accuracy(
-        rows=plan.num_rows,
-        noise_multiplier=plan.noise_multiplier,
+        rows=rows,
+        noise_multiplier=noise,
         columns=columns,
         pair_cells=typical**2,
-        pair_sigma=unit * plan.noise_multiplier * math.sqrt(pairs / _LEFT),
-        assumed=missing,
+        pair_sigma=unit * noise * math.sqrt(pairs / _LEFT),
     )
 
 
-def _together(plan: RunPlan, name: str, cells: int) -> float:
+def cells_together(attribute: Attribute, cells: int) -> float:
     """How many cells an interval of a column adds up, of sixteen intervals; a category is one cell."""
-    counted_apart = plan.schema is None or isinstance(plan.schema[name], Categorical)
-    return 1.0 if counted_apart else max(1.0, cells / _BINS)
+    return 1.0 if isinstance(attribute, Categorical) else max(1.0, cells / _BINS)
+
+
+def count_error(sigma: float, together: float) -> float:
+    """Within how many rows most counts come out that add up so many cells with noise sigma."""
+    return _COLUMN * sigma * math.sqrt(together)
 
 
 def _unit(plan: RunPlan) -> float:

@@ -47,8 +47,8 @@ class Discovery:
     def share(self, settings: Settings) -> float:
         """The part of the whole budget that finding types and domains takes, beside that of the number of rows.
 
-        It grows with the number of columns and with the rows of a privacy unit, and falls with the noisy number of rows.
-        Before that is known, the most.
+        It grows with the number of columns and with the rows of a privacy unit, and falls with the noisy number of
+        rows. Before that is known, the most.
         """
         if settings.discovery_share is not None:
             return settings.discovery_share

@@ -1,0 +1,71 @@
+"""Tables that would be mostly noise: told from the errors to expect, and refused where nothing else would be left.
+
+The errors are those of `kamino plan`. They follow from the budget, the rows of a privacy unit and the domains; how many
+rows there are is known from what was released, or from what was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kamino.constraints.language.printer import print_name
+from kamino.errors import InputError
+from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
+from kamino.pipeline.plan.run_plan import RunPlan
+from kamino.pipeline.settings import Settings
+
+# A table is mostly noise if counts of most columns may be off by this part of all rows, and noise if by all of them.
+_QUARTER, _ALL = 0.25, 1.0
+_MOST = 0.5
+#: How the note of such a table begins.
+MOSTLY_NOISE = "mostly noise"
+_SHOWN = 6
+
+
+def most_hidden(errors: Accuracy | None, *, part: float) -> tuple[str, ...]:
+    """The columns of which noise hides a count of a part of all rows, if they are most of the columns; else none."""
+    names = () if errors is None else errors.hidden_columns(part=part)
+    return names if errors is not None and len(names) > _MOST * len(errors.columns) else ()
+
+
+def refuse_noise(plan: RunPlan, about_rows: float) -> None:
+    """Refuse to go on where counts of most columns may be off by all rows there are, unless told to.
+
+    Guarantees:
+        It looks at released numbers only, before the rest of the budget is spent.  [test_a_table_of_noise_is_refused]
+    """
+    errors = accuracy_of(replace(plan, num_rows=max(1, round(about_rows))))
+    names = most_hidden(errors, part=_ALL)
+    if plan.settings.anyway or errors is None or not names:
+        return
+    raise InputError(
+        f"found about {errors.rows:,} rows (a noisy number), and counts of {len(names)} of {len(errors.columns)} "
+        f"columns ({_listed(names)}) that may be off by as many: the table would be noise. "
+        f"{_remedies(plan.settings)}, or say --anyway to go on"
+    )
+
+
+def noise_note(errors: Accuracy | None, settings: Settings) -> str | None:
+    """A sentence for a table that is mostly noise; None for others.
+
+    Guarantees:
+        Plan, output, certificate and release note say it.  [test_a_table_of_noise_is_told]
+    """
+    names = most_hidden(errors, part=_QUARTER)
+    if errors is None or not names:
+        return None
+    return (
+        f"{MOSTLY_NOISE}: of about {errors.rows:,} rows, counts of {len(names)} of {len(errors.columns)} columns "
+        f"({_listed(names)}) may be off by a quarter of all rows or more: conclude nothing from them. "
+        f"{_remedies(settings)}"
+    )
+
+
+def _remedies(settings: Settings) -> str:
+    few = f", keep fewer rows of each {print_name(settings.unit or '')} (--max-rows)" if settings.max_rows else ""
+    return f"Give a larger epsilon, leave columns out (--drop){few}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(print_name, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
