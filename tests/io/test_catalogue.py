@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from kamino import Synthesizer
 from kamino.errors import InputError
 from kamino.io import read_table
 from kamino.io.databases.catalogue import declared_attributes, read_catalogue, with_nulls_as_declared
@@ -85,6 +86,32 @@ def test_declared_attributes(database: tuple[str, Any]) -> None:
         "decimal128(8, 2)", 2, "in euros",
     )  # fmt: skip
     assert "note" not in found
+
+
+def test_checks_of_a_database_are_domains(database: tuple[str, Any]) -> None:
+    """Nothing is spent on what a CHECK lists; one on two columns, a wide one and one that is no rule here give none."""
+    url, run = database
+    run(
+        "create table shirt (size text check (size in ('S', 'M', 'L')), "
+        "cut varchar(9) check (cut = 'slim' or cut = 'wide'), "
+        "stars int check (stars between 1 and 5), stock int check (stock >= 0 and stock < 1000000), "
+        "old int, check (old < stars or old > 9), check (length(size) < 3))",
+        "insert into shirt select 'S', 'slim', 1 + i % 5, i, 0 from generate_series(1, 900) as r(i)",
+    )
+    made = Synthesizer(seed=1, anyway=True).fit(url, query="shirt")
+    schema: Any = made.fitted.schema
+    assert schema["size"].values == ("S", "M", "L")
+    assert schema["cut"].values == ("slim", "wide")
+    assert (schema["stars"].min, schema["stars"].max) == (1, 5)
+    assert {name for name, source in schema.sources.items() if source.value == "declared"} == {"size", "cut", "stars"}
+    asked = {
+        name
+        for entry in made.ledger["entries"]
+        if entry["kind"] in ("categories", "bounds")
+        for name in entry["attributes"]
+    }
+    assert asked == {"stock", "old"}
+    assert set(made.sample(200)["stars"].to_pylist()) <= {1, 2, 3, 4, 5, None}
 
 
 ROWS = pa.table(

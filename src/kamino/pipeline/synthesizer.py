@@ -266,6 +266,7 @@ class Synthesizer(Parameterised):
         from kamino.io.databases.sql import declared_enums
         from kamino.io.frame_types import kind_of
         from kamino.pipeline.engines import read_private
+        from kamino.pipeline.plan.checked_domains import with_checks
         from kamino.pipeline.plan.run_plan import plan_table
 
         guarded = not settings.trust_domain
@@ -274,6 +275,8 @@ class Synthesizer(Parameterised):
         self._catalogue = catalogue
         listed = kind.domains if kind is not None else declared_enums(table, reading.query)
         private = read_private(table, settings, reading, catalogue)
+        columns = private.without_rows().schema
+        declared = {} if catalogue is None else declared_attributes(catalogue, columns)
         plan = plan_table(
             private,
             self.schema,
@@ -283,7 +286,7 @@ class Synthesizer(Parameterised):
             folder=self._folder,
             num_rows=num_rows,
             listed={name: values for name, values in listed.items() if name in private.names},
-            declared={} if catalogue is None else declared_attributes(catalogue, private.without_rows().schema),
+            declared=with_checks(declared, catalogue, columns),
         )
         return private, plan, kind
 

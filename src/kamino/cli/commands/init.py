@@ -26,6 +26,7 @@ from kamino.io.atomic import atomic_file
 from kamino.io.databases.catalogue import declared_attributes, read_catalogue, with_nulls_as_declared
 from kamino.io.text import parse_json, read_text
 from kamino.pipeline.output.notes import short_year_notes
+from kamino.pipeline.plan.checked_domains import with_checks
 from kamino.pipeline.plan.group_ids import with_person_ids
 from kamino.pipeline.plan.whose_privacy import person_columns, unit_question
 from kamino.schema import (
@@ -100,7 +101,7 @@ def _drafted(data: str, reading: Reading, *, trust_domain: bool, keys: tuple[str
     """A schema by names and types, by what cells of a file without types look like, and by the catalogue of a database.
 
     Guarantees:
-        Keys, not-null, enums, comments and references are taken over.  [test_init_takes_over_the_catalogue]
+        Keys, not-null, enums, checks, comments and references are taken over.  [test_init_takes_over_the_catalogue]
     """
     table = read_table(data, reading=reading)
     catalogue = read_catalogue(data, reading.query)
@@ -110,6 +111,7 @@ def _drafted(data: str, reading: Reading, *, trust_domain: bool, keys: tuple[str
     if untyped:
         schema = with_formats(schema, table, trust_domain=trust_domain)
     declared = {} if catalogue is None else declared_attributes(catalogue, table.schema)
+    declared = with_checks(declared, catalogue, table.schema)
     for name, attribute in declared.items():
         if name not in keys:
             is_open = trust_domain and not attribute.has_domain

@@ -54,6 +54,16 @@ def split_ddl(
     return found, tuple(left_out)
 
 
+def parse_check(text: str, *, dialect: str | None = None, source: str = "<check>") -> tuple[DenialConstraint, ...]:
+    """The constraints of one CHECK, as a database writes its expression.
+
+    >>> from kamino.constraints import print_constraint
+    >>> print_constraint(*parse_check("((size)::text = ANY (ARRAY['S'::text, 'M'::text]))", dialect="postgres"))
+    "not (size != 'S' and size != 'M')"
+    """
+    return parse_ddl(f"CREATE TABLE checked (CHECK ({text}))", dialect=dialect, source=source)
+
+
 def _within_limits(
     sql: str, dialect: str | None, place: Place, left_out: list[str] | None
 ) -> tuple[DenialConstraint, ...]:
@@ -190,6 +200,8 @@ def _expression(node: exp.Expr, place: Place) -> Expression:
             )
         case exp.In() if node.expressions:
             return Or(tuple(_compare(node.this, Operator.EQ, item, place) for item in node.expressions))
+        case exp.EQ(expression=exp.Any()) if (listed := _array(node.expression.this)) is not None:
+            return Or(tuple(_compare(node.this, Operator.EQ, item, place) for item in listed))
         case exp.Is(this=exp.Column() as column, expression=exp.Null()):
             return NullTest(Column(column.name))
         case exp.Column():
@@ -197,6 +209,13 @@ def _expression(node: exp.Expr, place: Place) -> Expression:
     if type(node) in _COMPARISONS:
         return _compare(node.this, _COMPARISONS[type(node)], node.args["expression"], place)
     raise _unsupported(node, place)
+
+
+def _array(node: exp.Expr) -> list[exp.Expr] | None:
+    """The items of an array, which PostgreSQL writes lists of values as; None for what is none."""
+    while isinstance(node, (exp.Paren, exp.Cast)):
+        node = node.this
+    return node.expressions or None if isinstance(node, exp.Array) else None
 
 
 def _compare(left: exp.Expr, op: Operator, right: exp.Expr, place: Place) -> Comparison:
@@ -229,6 +248,8 @@ def _operand(node: exp.Expr, place: Place) -> Column | Constant:
                 return Constant(-inner.value)
         case exp.Cast() if isinstance(node.this, exp.Literal):
             return _operand(node.this, place)
+        case exp.Cast() if node.is_type(*exp.DataType.TEXT_TYPES) and isinstance(node.this.unnest(), exp.Column):
+            return _operand(node.this, place)  # PostgreSQL writes a varchar so, which is a text already
     raise _unsupported(node, place)
 
 

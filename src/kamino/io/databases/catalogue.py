@@ -1,4 +1,4 @@
-"""What a database declares of a table: types, keys, not-null, enums, comments, references. Never a row of it.
+"""What a database declares of a table: types, keys, not-null, enums, checks, comments, references. Never a row of it.
 
 A catalogue is as public as names and types are: the same for every content of the table.
 """
@@ -17,6 +17,7 @@ from kamino.schema import Attribute, Categorical, Integer, Key, Real, draft_sche
 from kamino.schema.dtypes import is_text
 from kamino.schema.files.names import key_pattern
 
+_RULES = ("primary", "unique", "checks")
 _DECIMAL = re.compile(r"(?:numeric|decimal)\((\d+),\s*(\d+)\)", re.IGNORECASE)
 
 
@@ -33,13 +34,17 @@ class DeclaredColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """A table as the database declares it. `primary` is the primary key, `unique` are other keys."""
+    """A table as the database declares it. `primary` is the primary key, `unique` are other keys.
+
+    `checks` are the expressions of its CHECKs, in the words of the dialect.
+    """
 
     dialect: str
     columns: tuple[DeclaredColumn, ...] = ()
     primary: tuple[str, ...] = ()
     unique: tuple[tuple[str, ...], ...] = ()
     enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> DeclaredColumn:
         return next(each for each in self.columns if each.name == name)
@@ -65,6 +70,7 @@ class Catalogue:
             primary=self.primary if set(self.primary) <= set(names) else (),
             unique=tuple(key for key in self.unique if set(key) <= set(names)),
             enums={name: values for name, values in self.enums.items() if name in names},
+            checks=self.checks,
         )
 
 
@@ -93,7 +99,7 @@ def read_catalogue(source: object, query: str | None) -> Catalogue | None:
     columns = tuple(DeclaredColumn(**each) for each in found["columns"])
     if not columns:
         return None
-    return Catalogue(dialect=dialect, columns=columns, primary=found["primary"], unique=found["unique"], enums=enums)
+    return Catalogue(dialect=dialect, columns=columns, enums=enums, **{key: found[key] for key in _RULES})
 
 
 def declared_attributes(catalogue: Catalogue, columns: pa.Schema) -> dict[str, Attribute]:

@@ -88,11 +88,11 @@ def catalogue_of_duckdb(path: str, parts: tuple[str, ...]) -> dict[str, Any]:
             given,
         ).fetchall()
         rules = connection.execute(
-            "select constraint_type, constraint_column_names, referenced_table, referenced_column_names "
+            "select constraint_type, constraint_column_names, referenced_table, referenced_column_names, expression "
             f"from duckdb_constraints() where {which} order by constraint_index",
             given,
         ).fetchall()
-    refers = {names[0]: f"{other} ({there[0]})" for kind, names, other, there in rules
+    refers = {names[0]: f"{other} ({there[0]})" for kind, names, other, there, _ in rules
               if kind == "FOREIGN KEY" and len(names) == 1}  # fmt: skip
     return {
         "columns": [
@@ -101,6 +101,7 @@ def catalogue_of_duckdb(path: str, parts: tuple[str, ...]) -> dict[str, Any]:
         ],
         "primary": next((tuple(names) for kind, names, *_ in rules if kind == "PRIMARY KEY"), ()),
         "unique": tuple(tuple(names) for kind, names, *_ in rules if kind == "UNIQUE"),
+        "checks": tuple(text for kind, *_, text in rules if kind == "CHECK" and text),
     }
 
 

@@ -78,6 +78,11 @@ _RULES = """
             WHERE a.attrelid = c.confrelid AND a.attnum = c.confkey[1]) || ')' END
     FROM pg_constraint c WHERE c.conrelid = to_regclass({table}) AND c.contype IN ('p', 'u', 'f') ORDER BY c.oid
 """
+# What was added as NOT VALID need not hold for the rows that were there.
+_CHECKS = """
+    SELECT pg_get_expr(c.conbin, c.conrelid) FROM pg_constraint c
+    WHERE c.conrelid = to_regclass({table}) AND c.contype = 'c' AND c.convalidated ORDER BY c.oid
+"""
 
 
 def catalogue_of_postgres(url: str, table: str) -> dict[str, Any]:
@@ -88,6 +93,8 @@ def catalogue_of_postgres(url: str, table: str) -> dict[str, Any]:
         columns = cursor.fetchall()
         cursor.execute(_RULES.format(table=literal))
         rules = [(kind, tuple(json.loads(names)), other) for kind, names, other in cursor.fetchall()]
+        cursor.execute(_CHECKS.format(table=literal))
+        checks = tuple(text for (text,) in cursor.fetchall() if text)
     refers = {names[0]: other for kind, names, other in rules if kind == "f" and len(names) == 1}
     return {
         "columns": [
@@ -96,6 +103,7 @@ def catalogue_of_postgres(url: str, table: str) -> dict[str, Any]:
         ],
         "primary": next((names for kind, names, _ in rules if kind == "p"), ()),
         "unique": tuple(names for kind, names, _ in rules if kind == "u"),
+        "checks": checks,
     }
 
 
