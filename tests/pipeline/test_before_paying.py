@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,13 @@ from kamino import Synthesizer
 from kamino.constraints import Constraints, ValueType
 from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.engine.lost_cells import UNREADABLE, count_lost, release_lost
 from kamino.errors import SchemaError
 from kamino.evaluate.cells import check_cells
 from kamino.io import write_table
 from kamino.pipeline.plan.expectations import accuracy_of
+from kamino.privacy import Gate
+from kamino.privacy.private import PrivateTable
 from kamino.schema import Boolean, Categorical, Codec, Date, Datetime, Integer, Key, Real, Schema
 from kamino.schema.files.date_formats import find_format
 
@@ -256,3 +260,33 @@ def test_a_short_year_of_a_moment_follows_max() -> None:
     moment = Datetime(min="1900-01-01T00:00:00", max="2010-12-31T00:00:00", resolution=60, format="%m/%d/%y %H:%M")
     checked = check_cells(pa.table({"m": ["10/23/64 07:30", "1/2/05 00:00"]}), Schema(attributes={"m": moment}))
     assert checked[0].faults == 0
+    assert count_lost(pa.chunked_array([["10/23/64 07:30", "x"]]), "m", moment) == {"outside": 0, "unreadable": 1}
+    day = Date(min="1900-01-01", max="2010-12-31", format="%m/%d/%y")
+    assert count_lost(pa.chunked_array([["10/23/64", "1/2/05"]]), "d", day) == {"outside": 0, "unreadable": 0}
+
+
+def test_unreadable_dates_are_told(replays: Any) -> None:
+    """A twentieth of the days is no date, as another says; the run tells it, with noise, and plans to."""
+    rows = 4_000
+    days = [f"{1 + i % 12}/{1 + i % 28}/2023" if i % 20 else "soon" for i in range(rows)]
+    table = pa.table({"day": days, "n": [i % 7 for i in range(rows)]})
+    day = Date(min="2023-01-01", max="2023-12-31", format="%m/%d/%Y", nullable=True)
+    schema = Schema(attributes={"day": day, "n": Integer(min=0, max=6)})
+    made = Synthesizer(schema, seed=1).fit(table)
+    told = made.certificate(made.sample(50))
+    (column, other) = told["columns"]
+    assert column["lost"]["unreadable"] == pytest.approx(0.05, abs=column["lost"]["within"])
+    assert column["lost"]["within"] < 0.03
+    assert other["lost"] is None
+    assert any(note.startswith("day: about") and "cannot be read as date" in note for note in told["notes"])
+    plan = Synthesizer(schema).plan()
+    assert [each.what for each in plan.schedule if each.part == "dates"] == [UNREADABLE]
+    assert UNREADABLE in [entry["what"] for entry in made.ledger["entries"]]
+    without = Schema(attributes={"day": Date(min="2023-01-01", max="2023-12-31"), "n": Integer(min=0, max=6)})
+    assert not [each for each in Synthesizer(without).plan().schedule if each.part == "dates"]
+
+    def measured(some: pa.Table, gate: Gate) -> Any:
+        lost = release_lost(PrivateTable(some), schema, ("day",), gate, noise_multiplier=5.0, what=UNREADABLE)
+        return lost.shares(60.0)
+
+    replays(measured, table.slice(0, 60))

@@ -28,6 +28,8 @@ def test_a_dry_run_releases_and_writes_nothing(tmp_path: Path) -> None:
     for said in (
         "passes over some columns",
         "MiB of memory",
+        "s of one core",
+        "It would spend the whole budget",
         "write o.csv, o.csv.certificate.json, m.kamino",
         "Dry run",
     ):

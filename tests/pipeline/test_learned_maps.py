@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.cli.test_check_command import kamino
 
 from kamino import Synthesizer
+from kamino.io import write_table
 from kamino.pipeline.output.learned_maps import chance_of_largest, expected_right
 from kamino.schema import Categorical, Schema
 
@@ -45,6 +50,33 @@ def test_expected_shares_of_maps_are_near_the_true_ones(rows: int, lefts: int, r
         assert named == (expected < 0.9)
     expected, true = np.mean(shares, axis=0)
     assert abs(expected - true) < 0.15, shares
+
+
+def test_maps_that_were_not_learned_are_named_everywhere(tmp_path: Path) -> None:
+    """In the output, the certificate, the release note and the report: 500 left sides of one row or two."""
+    table, listed = mapped(600, 500, 8, seed=5)
+    write_table(table, tmp_path / "t.csv")
+    schema = Schema(
+        attributes={
+            "x": Categorical(values=sorted(listed)),
+            "y": Categorical(values=[f"y{i}" for i in range(8)]),
+            "z": Categorical(values=["0", "1", "2"]),
+        }
+    )
+    (tmp_path / "s.yaml").write_text(schema.to_yaml())
+    (tmp_path / "r.dc").write_text("x -> y\n")
+    options = ("-s", "s.yaml", "-c", "r.dc", "-o", "o.csv", "-n", "300", "--release-note", "note.md")
+    ran = kamino("synth", "t.csv", *options, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    page = kamino("report", "t.csv", "o.csv", "-c", "r.dc", "-o", "r.html", cwd=tmp_path)
+    assert page.returncode == 0, page.stderr
+    certificate = json.loads((tmp_path / "o.csv.certificate.json").read_text())
+    (share,) = (each["expected_right"] for each in certificate["constraints"])
+    assert share < 0.5
+    said = f"y: the map was not learned: about {share:.0%} of the rows have the right side"
+    shown = (tmp_path / "r.html").read_text()
+    for text in (ran.stdout, json.dumps(certificate["notes"]), (tmp_path / "note.md").read_text(), shown):
+        assert said in " ".join(text.split())
 
 
 def test_a_reference_is_learned_and_soft_rules_have_no_map(tmp_path: object) -> None:

@@ -146,6 +146,19 @@ def test_what_is_weak_needs_an_owner_who_accepts_it() -> None:
     assert "delta 0.01 is above one over" in plan.warnings[0]
 
 
+def test_a_weak_promise_is_warned_of_before_the_run(tmp_path: Path) -> None:
+    write_table(TABLE, tmp_path / "t.csv")
+    (tmp_path / "s.yaml").write_text(SCHEMA.to_yaml())
+    ran = kamino("synth", "t.csv", "-s", "s.yaml", "-o", "o.csv", "-n", "20", "-e", "12", "-d", "0.5", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    said = " ".join(ran.stderr.split())
+    assert "Warning: epsilon 12 is above 10, where little is left of the promise" in said
+    assert "will be marked not for release, unless you say --accept" in said
+    certificate = json.loads((tmp_path / "o.csv.certificate.json").read_text())
+    assert certificate["mark"] == "not for release"
+    assert any(note.startswith("delta 0.5 is above one over the rows") for note in certificate["notes"])
+
+
 def test_plan_certificate_and_report_say_what_epsilon_means(tmp_path: Path) -> None:
     write_table(TABLE, tmp_path / "t.csv")
     (tmp_path / "s.yaml").write_text(SCHEMA.to_yaml())

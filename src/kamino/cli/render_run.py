@@ -30,7 +30,7 @@ def print_run(
         grid.add_row(Text(label, style="bold"), text)
     console.print(grid)
     taken = certificate.get("columns", [])
-    if any(each["why"] != DECLARED for each in taken):
+    if any(each["why"] != DECLARED or each["lost"] is not None for each in taken):
         console.print(_columns(taken))
     console.print(Text(f"What it means: {certificate['words']['meaning']}."), soft_wrap=True)
     for each in (c for c in certificate["constraints"] if "reference" in c):

@@ -156,8 +156,9 @@ def discover_domains(private: PrivateTable, schema: Schema, gate: Gate, share: D
             set_aside=share.set_aside,
         )
         schema = _with_categories(schema, sets)
-    lost = release_lost(private, schema, planned.lost, gate, mu_squared=spend["lost"], about_rows=about_rows)
-    return FoundDomains(schema=schema, types_found=share.types_found, by_default=by_default, lost=lost)
+    lost = release_lost(private, schema, planned.lost, gate, noise_multiplier=multiplier_for(spend["lost"]))
+    shares = lost.shares(about_rows)
+    return FoundDomains(schema=schema, types_found=share.types_found, by_default=by_default, lost=shares)
 
 
 def _find_decimals(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.engine.ticks import ends_of, read_numbers
-from kamino.privacy import Gate, Sensitivity, multiplier_for
+from kamino.privacy import Gate, Sensitivity
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.private import PrivateTable, open_parts
 from kamino.schema import Attribute, Boolean, Categorical, Key, Schema, attribute_codec
 from kamino.schema.dtypes import is_text
 
 LOST = "cells that the domains found do not hold"
+UNREADABLE = "cells of dates that cannot be read, or lie outside"
 _MOST_KINDS = 2
 # What is told of a share is so many deviations wide, on either side.
 _DEVIATIONS = 2.0
@@ -46,9 +47,33 @@ def num_lost_cells(num_columns: int) -> int:
     return num_columns * _MOST_KINDS
 
 
+@dataclass(frozen=True, kw_only=True)
+class NoisyLost:
+    """The noisy numbers of lost cells of some columns, by kind, and the scale of the noise. May be published."""
+
+    counts: Mapping[tuple[str, str], int]
+    sigma: float
+
+    def shares(self, about_rows: float) -> dict[str, Lost]:
+        """The numbers as shares of the rows there are, about."""
+        rows = max(1.0, about_rows)
+        within = min(1.0, _DEVIATIONS * self.sigma / rows)
+        found: dict[str, dict[str, float]] = {}
+        for (name, kind), count in self.counts.items():
+            share = found.setdefault(name, dict.fromkeys(("outside", "unreadable"), 0.0))
+            share[kind] = float(np.clip(count / rows, 0, 1))
+        return {name: Lost(**share, within=within) for name, share in found.items()}
+
+
 def release_lost(
-    private: PrivateTable, schema: Schema, names: Sequence[str], gate: Gate, *, mu_squared: float, about_rows: float
-) -> dict[str, Lost]:
+    private: PrivateTable,
+    schema: Schema,
+    names: Sequence[str],
+    gate: Gate,
+    *,
+    noise_multiplier: float,
+    what: str = LOST,
+) -> NoisyLost:
     """Count the lost cells of some columns, in one release: a cell counts once at most, so a row once for each column.
 
     Guarantees:
@@ -56,7 +81,7 @@ def release_lost(
         [test_found_domains_stay_within_their_sensitivity_at_the_ends_of_types]
         The shares are those of the table, but for noise.  [test_lost_cells_are_told]
     """
-    multiplier, row = multiplier_for(mu_squared), Sensitivity.of_histogram(len(names))
+    row = Sensitivity.of_histogram(len(names))
     types = private.without_rows().schema
     kinds = [(name, kind) for name in names for kind in _kinds(schema[name], types.field(name).type)]
     counts = np.zeros(len(kinds), dtype=np.int64)
@@ -65,19 +90,14 @@ def release_lost(
         counts += np.array([lost[name][kind] for name, kind in kinds], dtype=np.int64)
     noisy = gate.release_counts(
         counts,
-        what=LOST,
+        what=what,
         attributes=tuple(names),
-        noise_multiplier=multiplier,
+        noise_multiplier=noise_multiplier,
         sensitivity=row,
     )
-    deviation = gate.deviation(multiplier, gate.sensitivity(row))
+    deviation = gate.deviation(noise_multiplier, gate.sensitivity(row))
     sigma = scale_for(deviation) if deviation else 0.0
-    rows = max(1.0, about_rows)
-    shares = {name: dict.fromkeys(("outside", "unreadable"), 0.0) for name in names}
-    for (name, kind), count in zip(kinds, noisy.tolist(), strict=True):
-        shares[name][kind] = float(np.clip(count / rows, 0, 1))
-    within = min(1.0, _DEVIATIONS * sigma / rows)
-    return {name: Lost(**share, within=within) for name, share in shares.items()}
+    return NoisyLost(counts=dict(zip(kinds, noisy.tolist(), strict=True)), sigma=sigma)
 
 
 def _kinds(attribute: Attribute, kind: pa.DataType) -> tuple[str, ...]:

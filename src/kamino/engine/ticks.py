@@ -126,8 +126,12 @@ def _widest(name: str, attribute: Attribute) -> GridCodec:
 
 
 def _ranges(attribute: Attribute) -> Iterator[dict[str, Any]]:
-    """Ranges to try, widest first."""
+    """Ranges to try, widest first. Which century a year of two digits is of, follows from the end of a known range."""
     match attribute:
+        case Date(short_years=True, max=dt.date() as last):
+            yield {"min": dt.date(1, 1, 1), "max": last}
+        case Datetime(short_years=True, max=dt.datetime() as last, timezone=None):
+            yield {"min": dt.datetime(1, 1, 2), "max": last}
         case Date():
             yield {"min": dt.date(1, 1, 1), "max": dt.date(9999, 12, 31)}
             yield {"min": dt.date(1700, 1, 1), "max": dt.date(2250, 1, 1)}

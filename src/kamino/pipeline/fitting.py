@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from kamino.arrays import IntArray
 from kamino.engine import (
@@ -16,6 +17,7 @@ from kamino.engine import (
 )
 from kamino.engine.discovery import FoundDomains
 from kamino.engine.group_sizes import release_group_sizes, size_cells
+from kamino.engine.lost_cells import UNREADABLE, NoisyLost, release_lost
 from kamino.errors import PrivacyError
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
@@ -25,13 +27,14 @@ from kamino.pipeline.plan.group_ids import GROUPS
 from kamino.pipeline.plan.mostly_noise import refuse_noise
 from kamino.pipeline.plan.planned_discovery import rows_share
 from kamino.pipeline.plan.run_plan import RunPlan
+from kamino.pipeline.plan.unreadable_dates import DATES
 from kamino.pipeline.settings import Settings
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.pipeline.weighing import has_soft, weigh
 from kamino.privacy import Gate, SeededNoise
 from kamino.privacy.private import PrivateTable
 from kamino.sampling.drawn_groups import GroupDrawer, GroupSizes, estimate_sizes
-from kamino.schema import Codec, check_columns
+from kamino.schema import Codec, Schema, check_columns
 
 
 def open_gate(settings: Settings) -> Gate:
@@ -72,6 +75,7 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
         refuse_noise(plan, plan.discovery.about_rows)
     progress(Stage.FIT)
     noisy_sizes = _release_groups(private, plan, gate)
+    unreadable = _release_unreadable(private, plan, gate)
     codec = _with_distances(private, plan, gate)
     codes = encode(private, codec)
     model = fit_model(codes, codec, plan, gate, progress=progress, told_rows=lambda rows: refuse_noise(plan, rows))
@@ -101,7 +105,7 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
         held=plan.held,
         differences=codec.differences,
         sampling=sampling,
-        found=found,
+        found=_with_unreadable(found, unreadable, plan.known, model.num_rows),
         groups=groups,
     )
 
@@ -113,6 +117,25 @@ def _release_groups(private: PrivateTable, plan: RunPlan, gate: Gate) -> dict[st
         (name,), noise = planned.attributes, planned.noise_multiplier or 0.0
         found[name] = release_group_sizes(private, name, gate, noise_multiplier=noise)
     return found
+
+
+def _release_unreadable(private: PrivateTable, plan: RunPlan, gate: Gate) -> NoisyLost | None:
+    """The noisy numbers of cells of declared dates that cannot be read; None where no format is declared."""
+    (planned,) = plan.schedule.part(DATES) or (None,)
+    if planned is None or planned.noise_multiplier is None:
+        return None
+    noise = planned.noise_multiplier
+    return release_lost(private, plan.known, planned.attributes, gate, noise_multiplier=noise, what=UNREADABLE)
+
+
+def _with_unreadable(
+    found: FoundDomains | None, lost: NoisyLost | None, schema: Schema, num_rows: float
+) -> FoundDomains | None:
+    """What is known of the domains, with the shares of declared dates that cannot be read."""
+    if lost is None:
+        return found
+    known = found if found is not None else FoundDomains(schema=schema)
+    return replace(known, lost={**known.lost, **lost.shares(num_rows)})
 
 
 def _sizes_of_groups(noisy: Mapping[str, IntArray], plan: RunPlan, num_rows: float) -> dict[str, GroupSizes]:

@@ -37,6 +37,7 @@ from kamino.pipeline.plan.public_domains import check_lists, with_public_domains
 from kamino.pipeline.plan.reference_domains import with_reference_domains
 from kamino.pipeline.plan.references import References, read_references, typed_references
 from kamino.pipeline.plan.required_types import refuse_clashing_types, with_required_types
+from kamino.pipeline.plan.unreadable_dates import planned_unreadable
 from kamino.pipeline.plan.whose_privacy import (
     id_question,
     person_columns,
@@ -396,7 +397,8 @@ def plan_run(
     if not schema.data_names:
         raise InputError("every column is a key, which carries no data; expected at least one other column")
     groups = planned_groups(schema, settings, plan.noise_multiplier)
-    plan = _with_differences(replace(plan, schedule=plan.schedule + groups), Codec(schema))
+    unreadable = Schedule(releases=planned_unreadable(schema, plan.noise_multiplier))
+    plan = _with_differences(replace(plan, schedule=plan.schedule + groups + unreadable), Codec(schema))
     return _complete(plan, Codec(schema, plan.differences))
 
 
