@@ -79,6 +79,23 @@ def test_maps_that_were_not_learned_are_named_everywhere(tmp_path: Path) -> None
         assert said in " ".join(text.split())
 
 
+def test_other_has_no_map() -> None:
+    """Nine left sides of ten are `other`, which gets one right side: most rows are wrong, whatever the noise is."""
+    table, listed = mapped(6000, 20, 5, seed=20)
+    known = sorted(listed)[:2]
+    schema = Schema(
+        attributes={
+            "x": Categorical(values=[*known, "other"], other="other"),
+            "y": Categorical(values=[f"y{i}" for i in range(5)]),
+            "z": Categorical(values=["0", "1", "2"]),
+        }
+    )
+    made = Synthesizer(schema, "x -> y", seed=1).fit(table)
+    told = made.certificate(made.sample(200))
+    assert told["constraints"][0]["expected_right"] < 0.5
+    assert any("x: other stands for many values, and has one right side" in note for note in told["notes"])
+
+
 def test_a_reference_is_learned_and_soft_rules_have_no_map(tmp_path: object) -> None:
     table, _ = mapped(200, 4, 2, seed=1)
     made = Synthesizer(None, "soft: x -> y", trust_domain=True, seed=1).fit(table)

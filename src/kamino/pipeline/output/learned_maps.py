@@ -16,8 +16,10 @@ import numpy as np
 from kamino.arrays import FloatArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.constraints.analysis.classify import dependency_of
+from kamino.constraints.language.printer import print_name
 from kamino.model import MarginalModel
 from kamino.pipeline.fitted import Fitted
+from kamino.schema import Categorical
 
 # Of these shares a map is called learned, and learned in part.
 LEARNED, IN_PART = 0.9, 0.5
@@ -33,6 +35,7 @@ def expected_right(fitted: Fitted, constraint: DenialConstraint) -> float | None
 
     Guarantees:
         It is near the true share.  [test_expected_shares_of_maps_are_near_the_true_ones]
+        Rows of which the left side is only known to be another are right by chance.  [test_other_has_no_map]
     """
     dependency = dependency_of(constraint) if constraint.is_hard else None
     if dependency is None or any(name not in fitted.codec.attributes for name in constraint.attributes):
@@ -50,7 +53,21 @@ def expected_right(fitted: Fitted, constraint: DenialConstraint) -> float | None
     if len(left) > 1 or fitted.codec[left[0]].size > _MOST_VALUES:
         return chance
     sigma = _sigma(fitted, {left[0], right})
-    return chance if sigma is None else max(chance, _learned(model, left[0], right, values, sigma))
+    if sigma is None:
+        return chance
+    learned, owners = _learned(model, left[0], right, values, sigma), model.marginal((left[0],))
+    anything = _code_of_other(fitted, left[0])
+    if anything is not None:  # stands for many values, of which each had a right side of its own
+        learned[anything] = chance
+    return max(chance, float((owners * learned).sum()))
+
+
+def _code_of_other(fitted: Fitted, name: str) -> int | None:
+    """The code of the category that stands for anything else; None where there is none."""
+    attribute = fitted.schema[name]
+    if not isinstance(attribute, Categorical) or attribute.other is None:
+        return None
+    return list(attribute.categories).index(attribute.other)
 
 
 def _sigma(fitted: Fitted, names: set[str]) -> float | None:
@@ -73,7 +90,8 @@ def _sigma(fitted: Fitted, names: set[str]) -> float | None:
     return float(sum(each**-2 for each in noise) ** -0.5)
 
 
-def _learned(model: MarginalModel, left: str, right: str, values: FloatArray, sigma: float) -> float:
+def _learned(model: MarginalModel, left: str, right: str, values: FloatArray, sigma: float) -> FloatArray:
+    """For each value of the left side, how likely its rows get the right side of the original."""
     owners = model.marginal((left,))
     bin_of = model.node(left).cells.map(np.arange(len(owners), dtype=np.int64))
     in_bin = np.bincount(bin_of, weights=owners)[bin_of]
@@ -84,7 +102,7 @@ def _learned(model: MarginalModel, left: str, right: str, values: FloatArray, si
         alone = np.where(in_bin > 0, owners / in_bin, 0.0)
         inside = float(np.where(of_bin > 0, values**2 / of_bin, 0.0).sum())
     found = chance_of_largest(model.num_rows * owners, sigma, right_map.bins)
-    return float((owners * found * alone).sum()) * inside
+    return np.asarray(found * alone * inside, dtype=np.float64)
 
 
 def chance_of_largest(counts: FloatArray, sigma: float, cells: int) -> FloatArray:
@@ -102,6 +120,13 @@ def chance_of_largest(counts: FloatArray, sigma: float, cells: int) -> FloatArra
     return np.asarray((powers @ _WEIGHTS / _WEIGHTS.sum())[place], dtype=np.float64)
 
 
+def _has_other(fitted: Fitted, constraint: DenialConstraint) -> str:
+    dependency = dependency_of(constraint)
+    left = sorted(dependency.left) if dependency is not None else []
+    names = [print_name(name) for name in left if _code_of_other(fitted, name) is not None]
+    return f" ({', '.join(names)}: other stands for many values, and has one right side)" if names else ""
+
+
 def map_notes(fitted: Fitted, constraints: Iterable[DenialConstraint]) -> tuple[str, ...]:
     """A line for each dependency whose map was not learned, or in part only."""
     notes = []
@@ -110,8 +135,10 @@ def map_notes(fitted: Fitted, constraints: Iterable[DenialConstraint]) -> tuple[
         if share is None or share >= LEARNED:
             continue
         how = "was not learned" if share < IN_PART else "was learned in part"
+        others = _has_other(fitted, constraint)
         notes.append(
             f"{print_constraint(constraint)}: the map {how}: about {share:.0%} of the rows have the right side that "
-            "goes with their left side in the original. Give it as a public table (using FILE), or do not rely on it"
+            f"goes with their left side in the original{others}. Give it as a public table (using FILE), or do not "
+            "rely on it"
         )
     return tuple(notes)

@@ -33,7 +33,8 @@ def found_notes(schema: Schema) -> tuple[str, ...]:
         return ()
     whose = "its domain" if len(names) == 1 else "their domains"
     return (
-        f"{_listed(names)}: no value was frequent enough to be found; rows say other or nothing. "
+        f"{_listed(names)}: no value was frequent enough to be found; rows say other or nothing. kamino init drafts a "
+        "schema, and knows dates as people write them. "
         f"Declare {whose} in a schema",
     )
 
