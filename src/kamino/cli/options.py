@@ -90,7 +90,8 @@ AcceptOption = Annotated[
     ),
 ]
 AnywayOption = Annotated[
-    bool, typer.Option("--anyway", help="Go on even if most columns turn out useless with the domains found.")
+    bool,
+    typer.Option("--anyway", help="Go on even if most columns turn out useless: not found, or hidden by noise."),
 ]
 PublicListOption = Annotated[
     list[str] | None,

@@ -56,7 +56,6 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
         The ledger's total is within 0.1% below the budget, but for the neural backend, whose search may stop lower, and
         never above.  [test_budget_is_spent_and_not_overspent]
         Every release is one of the plan's.  [test_the_ledger_is_what_was_planned]
-        No more is spent on a table that would be noise.  [test_a_table_of_noise_is_refused]
         Threads are as they were afterwards.  [test_a_fit_has_one_thread_for_linear_algebra]
     """
     from threadpoolctl import threadpool_limits  # only when a model is fitted
@@ -71,14 +70,12 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
     private = keep_rows(private, gate)
     plan, found = _find_domains(private, plan, gate, progress)
     check_columns(plan.known, private.without_rows())
-    if plan.discovery is not None and plan.discovery.about_rows is not None:
-        refuse_noise(plan, plan.discovery.about_rows)
     progress(Stage.FIT)
     noisy_sizes = _release_groups(private, plan, gate)
     unreadable = _release_unreadable(private, plan, gate)
     codec = _with_distances(private, plan, gate)
     codes = encode(private, codec)
-    model = fit_model(codes, codec, plan, gate, progress=progress, told_rows=lambda rows: refuse_noise(plan, rows))
+    model = fit_model(codes, codec, plan, gate, progress=progress)
     sampling = plan.sampling_along(model.sequence)
     groups = _sizes_of_groups(noisy_sizes, plan, model.num_rows)
     if has_soft(plan.constraints):
@@ -168,6 +165,7 @@ def _find_domains(
     Guarantees:
         Where most columns turn out useless, nothing more is spent.  [test_a_useless_table_is_refused_early]
         Where there are too few rows for that, next to nothing is.  [test_too_few_rows_are_refused_at_once]
+        The same holds for a table that would be noise.  [test_a_table_of_noise_is_refused]
     """
     if plan.discovery is None:
         return plan, None
@@ -192,4 +190,5 @@ def _find_domains(
         found = discover_domains(private, plan.known, gate, discovery.domains(settings))
         refuse_useless(found, settings)
         plan = plan.with_schema(found.schema)
+    refuse_noise(plan, discovery.about_rows or 0)
     return plan, found

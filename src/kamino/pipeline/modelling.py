@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,18 +50,8 @@ def neural_settings(settings: Settings) -> NeuralSettings:
     return NeuralSettings.printed() if settings.training is Training.PRINTED else NeuralSettings()
 
 
-def fit_model(
-    codes: PrivateCodes,
-    codec: Codec,
-    plan: RunPlan,
-    gate: Gate,
-    *,
-    progress: Progress,
-    told_rows: Callable[[float], None] | None = None,
-) -> SavedModel:
+def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, progress: Progress) -> SavedModel:
     """Fit the model as planned, and leave over what the weights of soft constraints will cost.
-
-    `told_rows` learns the noisy number of rows once the marginal model knows it, and may end the fit there.
 
     Guarantees:
         The model depends on the table through the gate only.  [test_replay_passes_for_the_paper_preset]
@@ -70,8 +59,7 @@ def fit_model(
     settings = plan.settings
     if plan.marginal is not None:
         engine = StreamedMeasurer if codes.is_streamed else MemoryMeasurer
-        measurer = engine(codes, codec.sizes, gate)
-        return fit_planned(measurer, plan.marginal, told_rows=told_rows)
+        return fit_planned(engine(codes, codec.sizes, gate), plan.marginal)
     from kamino.model.neural import fit_neural
 
     return fit_neural(

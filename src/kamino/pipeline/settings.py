@@ -75,7 +75,8 @@ class Settings:
 
     discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have it
     follow from the number of columns and the noisy number of rows. anyway: whether to go on where most columns turn out
-    useless with the domains that were found. value_lists: public lists of values by the columns that have them.
+    useless with the domains that were found, or hidden by noise. value_lists: public lists of values by the columns
+    that have them.
     sampling, sequence, weights: how rows are drawn, attributes ordered and soft constraints weighed. training: how the
     neural backend is trained.
     sweeps: how often each row is drawn again where a soft constraint has a weight. candidates: how many values of a

@@ -76,7 +76,7 @@ class Synthesizer(Parameterised):
         trust_domain: types, values and ranges in the table are public: use them.
         discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have
             it follow from the number of columns and the noisy number of rows.
-        anyway: go on where most columns turn out useless with the domains that were found.
+        anyway: go on where most columns turn out useless with the domains that were found, or hidden by noise.
         value_lists: columns whose values are those of a public list, such as `[("state", "us-states")]`.
         backend: the model, "marginal" or "neural".
         sampling: how rows are drawn: "constraint-aware", "row-by-row" and others of `kamino.Sampling`.

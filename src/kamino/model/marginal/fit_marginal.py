@@ -5,7 +5,7 @@ histograms -> bins -> close relations -> rounds of marginals and inference -> li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -55,10 +55,8 @@ def fit_marginal(
     return fit_planned(measurer, plan)
 
 
-def fit_planned(
-    measurer: Measurer, plan: MarginalPlan, *, told_rows: Callable[[float], None] | None = None
-) -> MarginalModel:
-    """Fit the model with the releases of a plan; `told_rows` learns the noisy number of rows after the first of them.
+def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
+    """Fit the model with the releases of a plan.
 
     Guarantees:
         The result depends on private rows only through `measurer`.  [test_fit_depends_on_releases_only]
@@ -70,8 +68,6 @@ def fit_planned(
     purse = Purse(noise_multiplier=plan.noise_multiplier)
     histograms = _measure_histograms(measurer, plan, purse)
     num_rows = estimate_rows(histograms)
-    if told_rows is not None:
-        told_rows(num_rows)
     order = tuple(place[name] for name in plan.sequence) if plan.sequence is not None else None
     functional = [(place[x], place[y]) for x, y in plan.hints.functional]
     before = purse.spent

@@ -32,6 +32,8 @@ def most_hidden(errors: Accuracy | None, *, part: float) -> tuple[str, ...]:
 def refuse_noise(plan: RunPlan, about_rows: float) -> None:
     """Refuse to go on where counts of most columns may be off by all rows there are, unless told to.
 
+    A run whose domains are all declared learns the number of rows with its counts, and tells then what they are worth.
+
     Guarantees:
         It looks at released numbers only, before the rest of the budget is spent.  [test_a_table_of_noise_is_refused]
     """
