@@ -207,7 +207,8 @@ def test_what_is_not_promised_of_soft_constraints_is_said() -> None:
     rules = Constraints.parse("a -> c\nb -> c\nsoft: not (t1.b > t2.b and t1.c < t2.c and t1.a != t2.a)")
     table = pa.table({"a": [1, 2, 3] * 30, "b": [1, 1, 2] * 30, "c": [4, 4, 6] * 30})
     made = Synthesizer(schema, rules, seed=1).fit(table)
-    (note,) = (each for each in made.certificate(made.sample(20))["notes"] if "the map was" not in each)
+    notes = made.certificate(made.sample(20))["notes"]
+    (note,) = (each for each in notes if "the map was" not in each and not each.startswith("mostly noise"))
     assert "not weighed, for hard constraints decide b" in note
     assert made.plan(90).notes == (note,)
     by_row = Synthesizer(schema, rules, seed=1, sampling="row-by-row").fit(table)
