@@ -212,7 +212,8 @@ def test_what_is_not_promised_of_soft_constraints_is_said() -> None:
     assert "not weighed, for hard constraints decide b" in note
     assert made.plan(90).notes == (note,)
     by_row = Synthesizer(schema, rules, seed=1, sampling="row-by-row").fit(table)
-    assert all("the map was" in each for each in by_row.certificate(by_row.sample(20))["notes"])
+    rest = [each for each in by_row.certificate(by_row.sample(20))["notes"] if not each.startswith("mostly noise")]
+    assert all("the map was" in each for each in rest)
     assert by_row.plan(90).notes == ()
 
 
