@@ -27,7 +27,7 @@ def release_note(certificate: Mapping[str, Any], *, table: str) -> str:
         f"Differential privacy: {promise}, for {privacy['unit']}. In words: {words['meaning']}.",
         *_rules(certificate["constraints"]),
         *_listed("## What you may do", words["may"]),
-        *_listed("## What you may not conclude", words["may_not"]),
+        *_listed("## What you may not do or conclude", words["may_not"]),
         *_listed(
             "## What to know about this table", [n for n in certificate["notes"] if not n.startswith(MOSTLY_NOISE)]
         ),
