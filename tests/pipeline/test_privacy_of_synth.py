@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kamino.constraints import Constraints
+from kamino.errors import InputError
 from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.fitting import fit
 from kamino.pipeline.output.drawn_table import draw
@@ -223,6 +224,38 @@ def test_replay_passes_for_a_unit(replays: Any) -> None:
         unit=PrivacyUnit(column="id", max_rows=2),
         relations=(Neighbours.ADD_REMOVE,),
     )
+
+
+def test_replay_passes_for_a_table_of_noise(replays: Any) -> None:
+    """Whether a run is refused for noise, after how many releases and in which words, follows from releases alone."""
+    table = private_table().slice(0, 40)
+    table = table.set_column(0, "id", pa.array([f"u{i // 8}" for i in range(40)]))
+    open_ended = SCHEMA.with_attribute("city", Categorical(nullable=True))
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        try:
+            asked: dict[str, Any] = {"rules": Constraints(), "unit": "id", "max_rows": 8, "anyway": False}
+            return synthesize(private, gate, open_ended, **asked)
+        except InputError as problem:
+            return str(problem), len(gate.ledger.entries)
+
+    replays(run, table, unit=PrivacyUnit(column="id", max_rows=8), relations=(Neighbours.ADD_REMOVE,))
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6), unit=PrivacyUnit(column="id", max_rows=8), noise=SeededNoise(1))
+    assert "may be off by as many: the table would be noise" in run(table, gate)[0]
+
+
+def test_replay_passes_for_dates_with_a_format(replays: Any) -> None:
+    """Cells of declared dates that cannot be read are counted, and told, through the gate."""
+    day = Date(min="2023-01-01", max="2023-12-31", format="%m/%d/%y", nullable=True)
+    schema = Schema(attributes={"day": day, "n": Integer(min=0, max=6)})
+    days = [f"{1 + i % 12}/{1 + i % 28}/23" if i % 9 else "soon" for i in range(80)]
+    table = pa.table({"day": days, "n": [i % 7 for i in range(80)]})
+    odd = pa.table({"day": ["2023-01-01", "13/13/13", "2/29/00", ""], "n": [0, 1, 2, 3]})
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        return synthesize(private, gate, schema, rules=Constraints())
+
+    replays(run, table, extra=(pa.concat_tables([table, odd.slice(1, 1)]),), relations=(Neighbours.ADD_REMOVE,))
 
 
 @pytest.mark.parametrize("mode", Sampling)
