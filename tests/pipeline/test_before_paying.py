@@ -225,7 +225,7 @@ def test_rules_are_counted_as_the_schema_reads(tmp_path: Path) -> None:
     (tmp_path / "r.dc").write_text("check (came <= went)\ncheck (age >= 18)\ncheck (code != '8')\n")
     (tmp_path / "s.yaml").write_text(
         "attributes:\n  came: {type: date, format: '%m/%d/%y'}\n  went: {type: date, format: '%m/%d/%y'}\n"
-        "  age: {type: integer, nullable: true}\n  code: {type: categorical}\n"
+        "  age: {type: integer, nullable: true}\n  code: {type: categorical, values: ['7', '8']}\n"
     )
     ran = kamino("check", "t.csv", "-s", "s.yaml", "-c", "r.dc", cwd=tmp_path)
     assert "compares text" not in ran.stdout

@@ -38,7 +38,7 @@ def _is_code(attribute: Attribute | None) -> bool:
     """Whether somebody declared that digits are texts; a type that was found, for want of rows, says nothing."""
     if not isinstance(attribute, Categorical) or attribute.holds_integers:
         return False
-    return attribute.source is Source.DECLARED and attribute.other is None
+    return attribute.source is Source.DECLARED and attribute.other is None and attribute.has_domain
 
 
 def _read(column: pa.ChunkedArray, attribute: GridAttribute) -> pa.ChunkedArray:
