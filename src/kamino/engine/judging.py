@@ -5,8 +5,9 @@ frequent value, for a dependency; for an order, all but the two most frequent va
 by chance; as many as of the pairs of any two rows, for a comparison within one. What has a column more on the left, or
 is told within equal values of one, must also be far from what is broken without that column.
 
-Where one value takes half of the rows, as one of two always does, what compares the others says little: an order is far
-from no chance then, and is not tried; a comparison must seem exact.
+Two columns whose most frequent values take all rows together, as those of two values do, may be in order by chance: no
+order of them is tried. Where one value takes half of the rows, few others are compared: a comparison must seem exact.
+[test_columns_of_two_values_suggest_exact_comparisons_only]
 """
 
 from __future__ import annotations
