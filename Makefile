@@ -1,6 +1,6 @@
-# Everything a person or CI runs. Each target does its own set-up.
+# Everything a person or CI runs. Each target does its own set-up; on another Python: make test PYTHON=python3.13 VENV=build/3.13
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
