@@ -87,7 +87,6 @@ experiments: install-dev ## run the paper's experiments on DATA=FOLDER (hours)
 	$(BIN)/python -m bench.paper.all $(if $(DATA),--data $(DATA))
 
 docs: install-dev    ## build the site into build/site; a link that leads nowhere is an error
-	@$(PIP) --group docs
 	$(BIN)/python -m mkdocs build --quiet --strict
 	@echo "Open build/site/index.html"
 
