@@ -88,7 +88,7 @@ experiments: install-dev ## run the paper's experiments on DATA=FOLDER (hours)
 
 docs: install-dev    ## build the site into build/site; a link that leads nowhere is an error
 	$(BIN)/python -m mkdocs build --quiet --strict
-	@echo "Open build/site/index.html"
+	@echo "Open build/site/index.html; to search in it, serve it: $(BIN)/python -m http.server -d build/site"
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
