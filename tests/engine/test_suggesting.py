@@ -23,7 +23,7 @@ from kamino.engine.broken_rows import (
     count_strays,
 )
 from kamino.engine.implied_rules import determined_by, without_implied
-from kamino.engine.judging import Columns, Release
+from kamino.engine.judging import Columns, Release, Suggestion
 from kamino.engine.order_rules import Order
 from kamino.engine.suggesting import suggest_constraints
 from kamino.privacy import Budget, Gate, SeededNoise
@@ -308,3 +308,8 @@ def test_what_is_left_implies_the_rest(drawn: list[tuple[set[str], str]]) -> Non
     assert set(kept) <= set(found)
     assert all(right in determined_by(left, kept) for left, right in found)
     assert not any(each[1] in determined_by(each[0], [one for one in kept if one != each]) for each in kept)
+
+
+def test_a_rate_below_zero_is_shown_as_none() -> None:
+    assert str(Suggestion(line="a -> b", rate=-0.02, error=0.01)) == "a -> b  # 0.00% ± 1.00%"
+    assert str(Suggestion(line="a -> b", rate=0.03, error=0.01)) == "soft: a -> b  # 3.00% ± 1.00%"
