@@ -1,6 +1,6 @@
-# Everything a person or CI runs. Each target does its own set-up.
+# Everything a person or CI runs. Each target does its own set-up; on another Python: make test PYTHON=python3.13 VENV=build/3.13
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
@@ -87,9 +87,8 @@ experiments: install-dev ## run the paper's experiments on DATA=FOLDER (hours)
 	$(BIN)/python -m bench.paper.all $(if $(DATA),--data $(DATA))
 
 docs: install-dev    ## build the site into build/site; a link that leads nowhere is an error
-	@$(PIP) --group docs
 	$(BIN)/python -m mkdocs build --quiet --strict
-	@echo "Open build/site/index.html"
+	@echo "Open build/site/index.html; to search in it, serve it: $(BIN)/python -m http.server -d build/site"
 
 clean:           ## remove the virtual environment and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

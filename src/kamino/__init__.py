@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from kamino.pipeline import (
         Backend,
+        Engine,
         Preset,
         SequenceMode,
         Settings,
@@ -52,6 +53,7 @@ __all__ = [
     "ConstraintError",
     "ConstraintErrors",
     "Constraints",
+    "Engine",
     "InputError",
     "KaminoError",
     "LedgerError",
@@ -77,6 +79,7 @@ __all__ = [
 
 _PIPELINE = (
     "Backend",
+    "Engine",
     "Preset",
     "SequenceMode",
     "Settings",

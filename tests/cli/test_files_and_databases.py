@@ -12,8 +12,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.cli.test_check_command import kamino
+from typer.testing import CliRunner
 
 from kamino import Synthesizer
+from kamino.cli.app import app
 from kamino.io import read_table
 from kamino.io.databases.catalogue import read_catalogue
 from kamino.schema import Schema
@@ -175,3 +177,20 @@ def test_times_are_written_at_their_resolution(tmp_path: Path) -> None:
     lines = (tmp_path / "o.csv").read_text().splitlines()[1:]
     assert all(re.fullmatch(r"[-0-9]{10} [:0-9]{8},[-0-9]{10} [:0-9]{8}\.\d\d", line) for line in lines), lines[:3]
     assert kamino("verify", "o.csv", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["init", "check", "suggest", "synth", "report", "audit", "verify"])
+def test_every_command_that_reads_a_table_takes_a_query(command: str) -> None:
+    told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    assert re.search(r"--query +-q\b", told), told
+
+
+@pytest.mark.parametrize("more", [("init",), ("check", "-c", "r.dc"), ("suggest", "-e", "5")], ids=lambda more: more[0])
+def test_a_query_chooses_rows_and_columns(more: tuple[str, ...], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    in_duckdb(tmp_path / "in.db")
+    (tmp_path / "r.dc").write_text("check (age < 10)\n")
+    query = "select age, ok from people where age < 10"
+    ran = CliRunner().invoke(app, [more[0], "duckdb:///in.db", "-q", query, *more[1:]])
+    assert ran.exit_code == 0, ran.output
+    assert "price" not in ran.output

@@ -108,7 +108,7 @@ def test_types_without_domains_keep_values() -> None:
 
 
 def test_suggest_works_with_the_draft_of_init(tmp_path: Path) -> None:
-    """Seeded: at epsilon 3, one of the three is not seen in one run of six."""
+    """Seeded: noise makes one of the three a soft one in one run of eight, and hides one in forty."""
     rng = np.random.default_rng(1)
     begin = rng.integers(0, 700, 3_000)
     days = pa.array(begin, pa.int32()).cast(pa.date32()), pa.array(begin + rng.integers(0, 9, 3_000), pa.int32())

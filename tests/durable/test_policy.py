@@ -26,7 +26,9 @@ EIGHT = """
 import os, sys
 import dp_accounting
 from kamino.errors import BudgetError
+from kamino.privacy.durable import hash_chain
 from kamino.privacy.durable.store import DurableLedger
+hash_chain.PATIENCE_SECONDS = 3_600.0  # on a busy machine, one of eight may have to wait for long
 sys.path.insert(0, sys.argv[3])
 from tests.durable.planning import gaussian, planned
 
@@ -69,9 +71,9 @@ def test_eight_processes_keep_the_policy_exactly(tmp_path: Path) -> None:
     with DurableLedger.open(path) as ledger:
         ledger.set_policy(policy)
     share = bound_of(policy).amount / 613.5
-    made = subprocess.run(
-        [sys.executable, "-c", EIGHT, str(path), repr(share), str(ROOT)], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", EIGHT, str(path), repr(share), str(ROOT)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
     admitted = [int(line) for line in made.stdout.split()]
     assert len(admitted) == 8
     assert sum(admitted) == 613

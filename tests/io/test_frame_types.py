@@ -37,6 +37,10 @@ PANDAS: dict[str, Any] = {
     "category": pd.Series(["x", "y", "x"], dtype=pd.CategoricalDtype(["y", "z", "x"])),
     "category of numbers": pd.Series([5, 1, 9], dtype=pd.CategoricalDtype([9, 1, 5, 7])),
     "ordered": pd.Series(["low", "high", "low"], dtype=WORDS),
+    "category of days": pd.Series(DAYS, dtype="category"),
+    "category of truths": pd.Series([True, False, True], dtype="category"),
+    "cut": pd.cut(pd.Series([1, 20, 300]), [0, 10, 100, 1_000]),
+    "cut times": pd.cut(pd.Series(DAYS), 3, right=False),
     "ordered numbers": pd.Series([5, 1, 9], dtype=pd.CategoricalDtype([9, 1, 5, 7], ordered=True)),
     **{f"datetime64[{unit}]": pd.Series(DAYS).astype(f"datetime64[{unit}]") for unit in ("s", "ms", "us", "ns")},
     "zoned": pd.Series(DAYS).dt.tz_localize("Europe/Berlin"),
@@ -119,9 +123,11 @@ def types(frame: Any) -> Any:
 
 
 def without_categories(found: Any) -> Any:
-    """Types without the values of categories, which are data where they are not ordered."""
+    """Types without the values of categories, which are data where they are not ordered, or are intervals."""
     if isinstance(found, dict):
-        return {n: "category" if str(k) == "category" and not k.ordered else k for n, k in found.items()}
+        return {
+            n: "category" if str(k) == "category" and ("cut" in n or not k.ordered) else k for n, k in found.items()
+        }
     return found
 
 
@@ -178,10 +184,28 @@ def test_an_ordered_category_declares_its_domain() -> None:
     assert Synthesizer(declared, seed=1).fit(frame[["a"]]).fitted.schema == declared
 
 
-def test_intervals_and_the_like_are_no_declared_domain() -> None:
-    frame = pd.DataFrame({"a": pd.cut(pd.Series(range(60)), 3)})
+def test_intervals_come_back() -> None:
+    """What `pandas.cut` makes has bounds that come from the cells: a domain only where domains are trusted."""
+    frame = pd.DataFrame({"a": pd.cut(pd.Series(range(60)), 3), "m": pd.Series(range(60)).astype("category")})
+    frame["m"] = frame["m"].cat.rename_categories(pd.period_range("2024-01", periods=60, freq="M"))
     assert kind_of(frame).domains == {}  # type: ignore[union-attr]
-    Synthesizer(anyway=True, seed=1).fit(frame).sample(3)
+    assert Synthesizer(anyway=True, seed=1).fit(frame).sample(3)["a"].dtype.ordered
+    drawn = Synthesizer(trust_domain=True, epsilon=50.0, seed=1).fit(frame).sample(200)
+    assert dict(drawn.dtypes) == dict(frame.dtypes)
+    assert set(drawn["a"]) == set(frame["a"])
+
+
+@pytest.mark.parametrize("cells", [PRICES, HOURS, [1, 2, 3], [True, False], [dt.time(1), dt.time(2)], [DAYS[0].date()]])
+def test_objects_come_back(cells: list[Any]) -> None:
+    """Where domains are trusted; elsewhere their type is private, and they are text."""
+    frame = pd.DataFrame({"a": pd.Series([*cells, None] * 20, dtype=object)})
+    made = Synthesizer(trust_domain=True, epsilon=50.0, seed=1).fit(frame).sample(200)["a"]
+    assert made.dtype == frame["a"].dtype
+    assert {type(cell) for cell in made} == {type(cells[0]), type(None)}
+    assert all(min(cells) <= cell <= max(cells) for cell in made if cell is not None)
+    text = Synthesizer(anyway=True, epsilon=50.0, seed=1).fit(frame).sample(20)["a"]
+    assert text.dtype == object
+    assert {type(cell) for cell in text} <= {str, type(None)}
 
 
 def test_types_without_nulls_stay_so() -> None:

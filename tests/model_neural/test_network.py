@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,14 @@ TARGETS = {
     "categorical": Unit(attributes=(ModelAttribute(name="y", size=3),), kind=Kind.CATEGORICAL),
     "numeric": Unit(attributes=(ModelAttribute(name="y", size=101, ordered=True, null_code=100),), kind=Kind.NUMERIC),
 }
+
+
+def in_64_bits() -> Any:
+    """JAX with numbers of 64 bits; the oldest one that is allowed has it elsewhere."""
+    import jax
+    import jax.experimental
+
+    return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
 
 
 def make_params(target: Unit, seed: int = 0) -> dict[str, np.ndarray]:
@@ -51,7 +61,7 @@ def test_gradients_agree_with_finite_differences(kind: str) -> None:
     def value(point: object, row: tuple[object, ...]) -> object:
         return loss(target.kind, target.num_values, nullable, layout.unpack(point), row, balanced=False)
 
-    with jax.enable_x64(True):
+    with in_64_bits():
         gradient = jax.jit(jax.grad(value))
         valued = jax.jit(value)
         for number in range(len(rows[0])):
@@ -98,7 +108,6 @@ def test_numpy_and_jax_compute_the_same() -> None:
 
 def test_loss_is_the_likelihood_that_is_sampled() -> None:
     """Codes of a numeric target: P of the sampler is the loss's, up to the constant width of a code."""
-    import jax
 
     target = TARGETS["numeric"]
     params = make_params(target)
@@ -108,7 +117,7 @@ def test_loss_is_the_likelihood_that_is_sampled() -> None:
     cells = normal_cells(out, target.num_values, np.arange(100))
     for number, code in enumerate(codes):
         row = tuple(each[number] for each in rows)
-        with jax.enable_x64(True):
+        with in_64_bits():
             found = -float(loss(target.kind, target.num_values, True, params, row))
         null = -np.logaddexp(0.0, -out[number, 2])
         present = -np.logaddexp(0.0, out[number, 2])

@@ -7,9 +7,11 @@ import inspect
 import io
 import math
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import fields
+from enum import EnumType
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ import sklearn.base
 from tests.forked import forks
 from tests.pipeline.test_privacy_of_synth import RULES, SCHEMA, private_table
 
-from kamino import Constraints, InputError, KaminoError, Schema, Settings, Synthesizer
+import kamino
+from kamino import Constraints, InputError, KaminoError, Schema, Settings, Synthesizer, pipeline
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +38,14 @@ def test_every_setting_is_a_keyword() -> None:
         assert keywords[each.name].default in (None, each.default)
         assert f"\n        {each.name}: " in (Synthesizer.__doc__ or ""), f"{each.name} is not explained"
     assert Synthesizer().settings == Settings()
+
+
+def test_what_keywords_take_is_exported() -> None:
+    """Every enumeration in the signature."""
+    hints = " ".join(str(each.annotation) for each in inspect.signature(Synthesizer).parameters.values())
+    named = {name: getattr(pipeline.settings, name, None) for name in re.findall(r"[A-Z]\w+", hints)}
+    enums = {name for name, each in named.items() if isinstance(each, EnumType)}
+    assert {"Backend", "Engine", "Neighbours", "Sampling"} <= enums <= set(kamino.__all__)
 
 
 def test_mypy_refuses_a_wrong_keyword(tmp_path: Path) -> None:

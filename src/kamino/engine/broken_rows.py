@@ -3,8 +3,9 @@
 - The strays of X -> b: rows whose b is not the most frequent one among rows with their X. A new row adds one row, and
   one or none to the most frequent; a removed one likewise, so a replaced one moves it by -1, 0 or 1.
 - The repeats of X: rows but for the first of each value. A new row adds one or none.
-- An order within equal X: f / (T - 1) of `kamino.engine.rates`, for a public T. A new row moves it by at most 1,
-  another in its place by at most 2; by at most 1 if X is empty, so that all rows are one group.
+- The rows out of order, also within equal X: the fewest that have to go so that the order holds. Whatever may stay may
+  stay beside a new row or without a removed one, but for that row: either adds one or none to those that have to go, or
+  takes one or none away, so that a replaced row moves it by -1, 0 or 1.
 - Rows with a > b. A row adds one or none.
 - Pairs of different rows, i and j, with a of i above b of j, divided by 2 (T - 1) for the larger T of a public number
   and the number n of rows. A new row makes at most 2 n such pairs: that is at most 1 while n < T, and beyond it the
@@ -15,6 +16,7 @@ Rows with a null in a named column break nothing and are left out. Computed from
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +25,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kamino.constraints import Constraints, violations_per_row
 from kamino.schema.coding.joint_codes import MOST_NUMBERS, flatten_codes, number_combinations, number_values
 
 Codes = NDArray[np.int64]
@@ -80,15 +81,28 @@ def _numbered(columns: Sequence[Codes]) -> tuple[Codes, int]:
     return number_combinations(columns, [int(codes.max(initial=0)) + 1 for codes in columns])
 
 
-def order_statistic(table: pa.Table, line: str, groups: Codes, top: int) -> float:
-    """Return f / (T - 1) of an order with T = `top`; `groups` are codes of the column that must be equal."""
-    (constraint,) = Constraints.parse(line)
-    if table.num_rows == 0:
-        return 0.0
-    sizes = np.maximum(np.bincount(groups + 1), top).astype(np.float64)
-    violations = np.bincount(groups + 1, weights=violations_per_row(table, constraint)) / 2
-    # C(T, 2) / (T - 1) = T / 2
-    return float(np.sum(violations / (sizes * (sizes - 1) / 2)) * top / 2)
+def count_out_of_order(table: pa.Table, one: str, other: str, *, falls: bool, groups: Codes | None = None) -> float:
+    """Count the fewest rows without which the second column never falls (rises, if `falls`) as the first one rises.
+
+    Only rows of equal `groups` are compared, and rows alike in either column are in order. Sorted by the first column
+    and then the second, the rows that stay are a longest sequence whose second column never falls.
+
+    Guarantees:
+        Equal to the fewest of all subsets of rows that leave nothing broken.  [test_rows_out_of_order_are_the_fewest]
+        A row moves it by at most 1, and so does another in its place.  [test_no_row_moves_a_statistic_further]
+    """
+    (first, there), (second, also) = _numbers(table.column(one)), _numbers(table.column(other))
+    group = np.zeros(len(first), dtype=np.int64) if groups is None else groups
+    kept = there & also & (group >= 0)
+    rank, group = np.unique(second[kept], return_inverse=True)[1], group[kept]
+    rank = rank.max(initial=0) - rank if falls else rank
+    # Each group lies above those before it, so that what stays of all of them is one sequence.
+    height = number_values(group)[0] * (int(rank.max(initial=0)) + 1) + rank
+    ends: list[int] = []
+    for each in height[np.lexsort((rank, first[kept], group))].tolist():
+        place = bisect_right(ends, each)
+        ends[place : place + 1] = [each]
+    return float(len(height) - len(ends))
 
 
 def count_greater(table: pa.Table, one: str, other: str) -> float:
@@ -114,14 +128,14 @@ def chance_of_greater(table: pa.Table, one: str, other: str, top: int) -> float:
 
 def _comparable(table: pa.Table, one: str, other: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """The values of two columns, of rows that have both, as numbers."""
-    columns = [table.column(name) for name in (one, other)]
-    there = pc.and_(pc.is_valid(columns[0]), pc.is_valid(columns[1]))
-    found = []
-    for column in columns:
-        kept = column.filter(there)
-        kind = pa.int32() if pa.types.is_date32(kept.type) else pa.int64() if pa.types.is_temporal(kept.type) else None
-        found.append(
-            np.asarray((kept.cast(kind) if kind is not None else kept.cast(pa.float64(), safe=False)).to_numpy())
-        )
-    clean = ~(np.isnan(found[0]) | np.isnan(found[1]))
-    return found[0][clean], found[1][clean]
+    (a, there), (b, also) = _numbers(table.column(one)), _numbers(table.column(other))
+    return a[there & also], b[there & also]
+
+
+def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values of a column as numbers, and which rows have one: neither null nor NaN."""
+    there = np.asarray(column.is_valid())
+    kind = pa.int32() if pa.types.is_date32(column.type) else pa.int64() if pa.types.is_temporal(column.type) else None
+    numbers = column.cast(kind) if kind is not None else column.cast(pa.float64(), safe=False)
+    values = np.asarray(pc.fill_null(numbers, 0))
+    return values, there & ~np.isnan(values)

@@ -1,9 +1,13 @@
 """When a constraint is suggested: it must be far from chance for sure, and may hold nearly always. Public arithmetic.
 
-Chance is how much would be broken if the columns had nothing to do with each other: as many rows as do not have the
-most frequent value, for a dependency; half of the pairs that differ in both columns, for an order; the pairs of any two
-rows, for a comparison within one. What has a column more on the left, or is told within equal values of one, must also
-be far from what is broken without that column.
+Chance is how many rows would break it if the columns had nothing to do with each other: those that do not have the most
+frequent value, for a dependency; for an order, all but the two most frequent values, of which no more can be in order
+by chance; as many as of the pairs of any two rows, for a comparison within one. What has a column more on the left, or
+is told within equal values of one, must also be far from what is broken without that column.
+
+Two columns whose most frequent values take all rows together, as those of two values do, may be in order by chance: no
+order of them is tried. Where one value takes half of the rows, few others are compared: a comparison must seem exact.
+[test_columns_of_two_values_suggest_exact_comparisons_only]
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ _MARGIN = 1.1
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """A constraint line, the part of rows (of pairs, for an order) that break it, and the error of that part."""
+    """A constraint line, the part of rows that would have to go for it to hold, and the error of that part."""
 
     line: str
     rate: float
@@ -134,6 +138,26 @@ class Columns:
             return None
         line = f"{', '.join(map(print_name, left))} -> {print_name(right)}"
         return Suggestion(line=line, rate=strays / self.num_rows, error=made.sigma / self.num_rows)
+
+    def by_chance_out_of_order(self, one: str, other: str) -> float:
+        """So many rows at least would be out of order if the two columns had nothing to do with each other.
+
+        Rows in order lie on a staircase in the grid of the values of both. With parts p and q of the rows, those of its
+        cells in which the first column takes a new value weigh p_i q_j <= p_i max q each, max q together, and the
+        others max p.
+
+        Guarantees:
+            Never more than the fewest of independent columns.  [test_chance_of_an_order_is_not_overstated]
+        """
+        return max(0.0, self.chance[one] + self.chance[other] - 1) * self.num_rows
+
+    def could_be_out_of_order(self, one: str, other: str) -> bool:
+        """Whether an order would say something, for all that is known."""
+        return self.by_chance_out_of_order(one, other) + self.release.noise > _LEAST_CHANCE * self.num_rows
+
+    def has_usual_value(self, name: str) -> bool:
+        """Whether one value takes half of the rows, for all that is known."""
+        return self.chance[name] * self.num_rows - self.release.noise <= self.num_rows / 2
 
     def largest_group(self, name: str) -> float:
         """About how many rows have the most frequent value, null aside."""

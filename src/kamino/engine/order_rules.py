@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 
 from kamino.constraints.language.printer import print_name
-from kamino.engine.broken_rows import Codes, chance_of_greater, count_greater, order_statistic
+from kamino.engine.broken_rows import Codes, chance_of_greater, count_greater, count_out_of_order
 from kamino.engine.implied_rules import Dependency, determined_by
-from kamino.engine.judging import Columns, Release, Suggestion
+from kamino.engine.judging import ERRORS, Columns, Release, Suggestion
 
 # Orders within groups are tried as long as there are fewer than so many orders, and so many comparisons at most.
 _MOST_ORDERS = 120
@@ -25,19 +25,24 @@ _MOSTLY_SHARED = 0.7
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """Candidate: `tail` must be true of no two rows, within equal `group` if there is one, of about `top` rows."""
+    """Candidate: of two rows, within equal `group` if there is one, `other` does not fall (rise) as `one` rises."""
 
-    tail: str
-    group: str | None
-    top: int
+    one: str
+    other: str
+    falls: bool
+    group: str | None = None
 
     @property
     def line(self) -> str:
         """As it is written."""
-        if self.group is None:
-            return f"not ({self.tail})"
-        group = print_name(self.group)
-        return f"not (t1.{group} = t2.{group} and {self.tail})"
+        a, b, group = print_name(self.one), print_name(self.other), print_name(self.group or "")
+        within = f"t1.{group} = t2.{group} and " if self.group else ""
+        return f"not ({within}t1.{a} < t2.{a} and t1.{b} {'<' if self.falls else '>'} t2.{b})"
+
+    @property
+    def tail(self) -> tuple[str, str, bool]:
+        """What it says, of whichever rows."""
+        return self.one, self.other, self.falls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +51,7 @@ class Compared:
 
     table: pa.Table
     codes: Mapping[str, Codes]
-    num_rows: int
+    known: Columns
     orders: Sequence[Order]
     checks: Sequence[tuple[str, str]]
 
@@ -56,15 +61,20 @@ class Compared:
         return len(self.orders) + len(self.checks)
 
     @property
-    def doubled(self) -> int:
-        """How many statistics a row in the place of another moves by 2."""
-        return sum(order.group is not None for order in self.orders)
+    def num_rows(self) -> int:
+        """About how many rows there are; public."""
+        return max(2, round(self.known.num_rows))
 
     def statistics(self) -> list[float]:
         """Of orders, of comparisons, of what these would be by chance. Computed from private rows: for the gate."""
-        nobody = np.zeros(self.table.num_rows, dtype=np.int64)
         found = [
-            order_statistic(self.table, order.line, self.codes[order.group] if order.group else nobody, order.top)
+            count_out_of_order(
+                self.table,
+                order.one,
+                order.other,
+                falls=order.falls,
+                groups=self.codes[order.group] if order.group else None,
+            )
             for order in self.orders
         ]
         found += [count_greater(self.table, a, b) for a, b in self.checks]
@@ -72,35 +82,38 @@ class Compared:
 
     def judge(self, made: Release) -> list[Suggestion | None]:
         """One suggestion or none of each order and each comparison, from the released statistics."""
-        rates, broken, expected = np.split(made.values, np.cumsum([len(self.orders), len(self.checks)]))
+        strays, broken, expected = np.split(made.values, np.cumsum([len(self.orders), len(self.checks)]))
         checked = [self._check(*each, made) for each in zip(self.checks, broken, expected, strict=True)]
-        return self._judge_orders(rates.tolist(), made) + checked
+        return self._judge_orders(strays.tolist(), made) + checked
 
     def _check(self, which: tuple[str, str], broken: float, expected: float, made: Release) -> Suggestion | None:
         """A comparison that few rows break, where many would if the columns had nothing to do with each other."""
         if not made.stands(float(broken), 2 * float(expected), sigma_of_chance=2 * made.sigma):
             return None
+        if any(map(self.known.has_usual_value, which)) and broken > ERRORS * made.sigma:
+            return None
         line = f"check ({print_name(which[0])} <= {print_name(which[1])})"
         return Suggestion(line=line, rate=float(broken) / self.num_rows, error=made.sigma / self.num_rows)
 
     def _judge_orders(self, values: list[float], made: Release) -> list[Suggestion | None]:
-        """Orders that are broken by few of the pairs that could: half of those that they or their opposites are about.
+        """Orders that few rows break, far fewer than by chance; within groups, also far fewer than among all rows.
 
-        Within groups, by few of those that would break them if the groups had nothing to do with it.
+        In groups of a few rows, less is out of order by chance: at least half of what their opposites break, which
+        break the most where the order holds.
         """
-        scales = [(order.top - 1) / math.comb(self.num_rows, 2) for order in self.orders]
-        rates = [value * scale for value, scale in zip(values, scales, strict=True)]
         found: list[Suggestion | None] = []
-        among_all: dict[str, float] = {}
-        for place, order in enumerate(self.orders):
-            rate, both = rates[place], rates[place] + rates[place ^ 1]
-            part = min(0.5, among_all.get(order.tail, 0.5))
-            scaled = replace(made, sigma=made.sigma * scales[place])
-            kept = scaled.stands(rate, part * both, sigma_of_chance=part * math.sqrt(2) * scaled.sigma)
-            found.append(Suggestion(line=order.line, rate=rate, error=scaled.sigma) if kept else None)
+        among_all: dict[tuple[str, str, bool], float] = {}
+        for place, (order, strays) in enumerate(zip(self.orders, values, strict=True)):
+            chance = self.known.by_chance_out_of_order(order.one, order.other)
+            chance = min(chance, values[place ^ 1] / 2, among_all.get(order.tail, chance))
+            # Chance is the sum of two released numbers.
+            sigma = max(made.sigma, math.sqrt(2) * self.known.release.sigma)
+            kept = made.stands(strays, chance, sigma_of_chance=sigma)
+            rate, error = strays / self.num_rows, made.sigma / self.num_rows
+            found.append(Suggestion(line=order.line, rate=rate, error=error) if kept else None)
             if order.group is None:
-                # What holds among all rows holds within groups: no part is left for these to explain.
-                among_all[order.tail] = 0.0 if kept else max(0.0, rate / both) if both > 0 else 0.0
+                # What holds among all rows holds within groups: nothing is left for these to explain.
+                among_all[order.tail] = 0.0 if kept else strays
         return found
 
     def without_implied(self, found: Sequence[Suggestion | None], exact: Sequence[Dependency]) -> list[Suggestion]:
@@ -130,9 +143,8 @@ def compare_columns(table: pa.Table, codes: Mapping[str, Codes], known: Columns,
     pairs = [(a, b) for a in ordered for b in ordered if a != b and _alike(table, a, b)]
     # Times of one kind are few and mean the same; numbers may be anything.
     pairs.sort(key=lambda pair: not pa.types.is_temporal(table.schema.field(pair[0]).type))
-    num_rows = max(2, round(known.num_rows))
     orders = _orders(tuple(codes), ordered, known)
-    return Compared(table=table, codes=codes, num_rows=num_rows, orders=orders, checks=pairs[:_MOST_CHECKS])
+    return Compared(table=table, codes=codes, known=known, orders=orders, checks=pairs[:_MOST_CHECKS])
 
 
 def _alike(table: pa.Table, one: str, other: str) -> bool:
@@ -143,18 +155,16 @@ def _alike(table: pa.Table, one: str, other: str) -> bool:
 
 
 def _orders(names: Sequence[str], ordered: Sequence[str], known: Columns) -> list[Order]:
-    """Orders of all pairs, in both directions one after the other; then within groups, smallest groups last."""
+    """Orders of pairs that could tell, in both directions one after the other; then within groups, smallest last."""
     small = [name for name in names if known.repeats[name] >= _MOSTLY_SHARED * known.num_rows]
     small = [name for name in small if known.largest_group(name) <= _LARGEST_GROUP * known.num_rows]
-    found = _within(None, ordered, max(2, round(known.num_rows)))
+    pairs = [pair for pair in combinations(ordered, 2) if known.could_be_out_of_order(*pair)]
+    found = _within(None, pairs)
     for group in sorted(small, key=known.largest_group, reverse=True):
-        more = _within(group, ordered, max(2, math.ceil(known.largest_group(group))))
-        found += more[: max(0, _MOST_ORDERS - len(found))]
+        found += _within(group, pairs)[: max(0, _MOST_ORDERS - len(found))]
     return found
 
 
-def _within(group: str | None, ordered: Sequence[str], top: int) -> list[Order]:
-    pairs = combinations([print_name(name) for name in ordered if name != group], 2)
-    return [
-        Order(tail=f"t1.{a} < t2.{a} and t1.{b} {op} t2.{b}", group=group, top=top) for a, b in pairs for op in "<>"
-    ]
+def _within(group: str | None, pairs: Sequence[tuple[str, str]]) -> list[Order]:
+    inside = [(a, b) for a, b in pairs if group not in (a, b)]
+    return [Order(one=a, other=b, falls=falls, group=group) for a, b in inside for falls in (True, False)]

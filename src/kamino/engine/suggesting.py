@@ -1,8 +1,8 @@
 """Constraints that a table seems to keep, found within a budget.
 
-Vectors are released of statistics that one row moves by at most 1, or by at most 2 if it is replaced (see
-`kamino.engine.broken_rows`), so that k of them have sensitivity sqrt(k), or that with 4 for each that moves by 2. The
-more candidates there are, the more noise each gets, and the more of them chance lets through. So they are narrowed:
+Vectors are released of statistics that one row, or another in its place, moves by at most 1 (see
+`kamino.engine.broken_rows`), so that k of them have sensitivity sqrt(k). The more candidates there are, the more noise
+each gets, and the more of them chance lets through. So they are narrowed:
 
 1. How many values each column has, and how often the most frequent one occurs, tells which dependencies could say
    anything: a left side that is almost unique tells nothing, and a right side that is almost constant is told nothing.
@@ -192,13 +192,7 @@ def _last(
     alone = list(dict.fromkeys(((name,), right) for pair, right in doubles for name in pair))
     truth = [count_repeats(*(codes[name] for name in pair)) for pair in pairs]
     truth += [count_strays(codes, *each) for each in (*doubles, *alone)]
-    made = _release(
-        gate,
-        [*truth, *compared.statistics()],
-        tuple(codes),
-        multiplier_for(gate.gaussian_left()),
-        doubled=compared.doubled,
-    )
+    made = _release(gate, [*truth, *compared.statistics()], tuple(codes), multiplier_for(gate.gaussian_left()))
     first, strays, singly, others = np.split(made.values, np.cumsum([len(pairs), len(doubles), len(alone)]))
     repeats = dict(zip(pairs, first.tolist(), strict=True))
     without = dict(zip(alone, singly.tolist(), strict=True))
@@ -211,11 +205,10 @@ def _last(
     return found, compared.judge(replace(made, values=others)), repeats
 
 
-def _release(
-    gate: Gate, statistics: Sequence[float], names: tuple[str, ...], multiplier: float, *, doubled: int = 0
-) -> Release:
-    """Release statistics that a row moves by at most 1; a row in its place moves `doubled` of them by at most 2."""
-    sensitivity = Sensitivity(add_remove=math.sqrt(len(statistics)), replace=math.sqrt(len(statistics) + 3 * doubled))
+def _release(gate: Gate, statistics: Sequence[float], names: tuple[str, ...], multiplier: float) -> Release:
+    """Release statistics that a row, or another in its place, moves by at most 1."""
+    size = math.sqrt(len(statistics))
+    sensitivity = Sensitivity(add_remove=size, replace=size)
     released = gate.release_vector(
         np.array(statistics, dtype=np.float64),
         what=f"how often {len(statistics)} candidate constraints are broken",

@@ -10,7 +10,7 @@ from narwhals.dependencies import is_pandas_dataframe
 from narwhals.exceptions import DuplicateError
 
 from kamino.errors import InputError
-from kamino.io.frame_types.pandas_types import never_null
+from kamino.io.frame_types.pandas_types import has_spans, never_null
 from kamino.io.normalise import check_names, normalise_table
 from kamino.io.odd_cells import spell, texts_of
 
@@ -25,6 +25,7 @@ def read_frame(frame: object, *, private: bool = False) -> pa.Table:
           [test_pandas_frame]
         - Durations, times of day and periods are whole numbers of their unit.  [test_spans_of_time_are_numbers]
         - In polars and pyarrow NaN is a number, and stays.  [test_nan_stays_a_number_outside_pandas]
+        - Categories that are intervals or periods are text.  [test_intervals_come_back]
         - With `private`, columns of objects and of categories are text.  [test_object_columns_stay_text]
     """
     if isinstance(frame, pa.Table):
@@ -47,7 +48,7 @@ def _read_pandas(frame: Any, *, private: bool) -> pa.Table:
     columns = []
     for position, name in enumerate(names):
         series = frame.iloc[:, position]
-        as_text = _texts_of_kind(series) if private else None
+        as_text = _texts_of_kind(series) if private or has_spans(series.dtype) else None
         if as_text is not None:
             columns.append(pa.chunked_array([as_text]))
             continue

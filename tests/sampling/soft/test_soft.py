@@ -119,6 +119,7 @@ def test_negative_rates_get_the_heaviest_weight() -> None:
     weights, delivered = found("soft: check (b < 3)", -0.01, 0.005, num_rows=500, a=3, b=10)
     assert weights.items[0].weight == HEAVIEST
     assert delivered == 0.0
+    assert weights.items[0].measured == 0.0, "noise took it below zero, and no part of the pairs is there"
     constraints = Constraints.parse("soft: check (b < 3)")
     assert FoundWeights.from_json(json.loads(json.dumps(weights.to_json())), constraints) == weights
 

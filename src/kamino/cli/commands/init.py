@@ -20,7 +20,7 @@ from kamino.cli.options import (
 )
 from kamino.cli.outputs import refuse_overwriting, refuse_unwritable
 from kamino.constraints.language.printer import print_name
-from kamino.errors import InputError
+from kamino.errors import InputError, visible
 from kamino.io import Reading, is_untyped, read_table
 from kamino.io.atomic import atomic_file
 from kamino.io.databases.catalogue import declared_attributes, read_catalogue, with_nulls_as_declared
@@ -171,10 +171,10 @@ def _with_question(schema: Schema) -> str:
     """The text of the schema, with the question whose privacy it is, where columns look like ids of persons."""
     persons = person_columns(schema.names) if schema.unit is None else ()
     # A name may hold anything: in a comment it stays on its line.
-    short = "".join(f"# {' '.join(note.split())}.\n" for note in short_year_notes(schema))
+    short = "".join(f"# {visible(' '.join(note.split()))}.\n" for note in short_year_notes(schema))
     if not persons:
         return short + schema.to_yaml()
-    named = " ".join(print_name(persons[0]).split())
+    named = visible(" ".join(print_name(persons[0]).split()))
     question = (
         f"# {named} looks like the id of a person. Whose privacy is promised? Uncomment one:\n"
         f"# unit: {named}   # all rows of one person are hidden together, of which max_rows are kept\n"

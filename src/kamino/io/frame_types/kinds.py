@@ -26,7 +26,7 @@ class FrameKind:
     They are part of the schema from then on, and not saved here.
 
     Guarantees:
-        It does not depend on a cell.  [test_the_kind_of_a_frame_depends_on_no_cell]
+        Without `trust_domain` it does not depend on a cell.  [test_the_kind_of_a_frame_depends_on_no_cell]
     """
 
     library: str
@@ -53,13 +53,14 @@ class FrameKind:
 def kind_of(frame: object, *, trust_domain: bool = False) -> FrameKind | None:
     """The kind of a frame; None for a file, a query, or a frame of another library, which come back as pyarrow.
 
-    With `trust_domain`, the categories of an unordered category count as listed by its type too. Without it they do
-    not: `astype("category")` lists the cells.
+    With `trust_domain`, the categories of an unordered category, and intervals, count as listed by its type too.
+    Without it they do not: `astype("category")` lists the cells, and `pandas.cut` takes its bounds from them.
     """
     if is_pandas_dataframe(frame):
         from kamino.io.frame_types.pandas_types import domains_of, types_of
 
-        return FrameKind(library="pandas", types=types_of(frame), domains=domains_of(frame, unordered=trust_domain))
+        types = types_of(frame, trusted=trust_domain)
+        return FrameKind(library="pandas", types=types, domains=domains_of(frame, trusted=trust_domain))
     if is_polars_dataframe(frame) or is_polars_lazyframe(frame):
         from kamino.io.frame_types import polars_types
 

@@ -15,9 +15,11 @@ from kamino.io.frame_types.arrow_types import arrow_type, as_type
 from kamino.io.odd_cells import spell
 from kamino.schema import Schema
 
-_CATEGORY = re.compile(r"category\[(\w+)(, ordered)?\]")
+_CATEGORY = re.compile(r"category\[([\w-]+|(?:interval|period|datetime64)\[[^\]]+\](?:, \w+\])?)(, ordered)?\]")
+_INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
 _SPAN = re.compile(r"timedelta64\[(s|ms|us|ns)\]")
 _PERIOD = re.compile(r"period\[([\w-]+)\]")
+_OBJECTS = re.compile(r"object\[(.+)\]")
 _NULLABLE = re.compile(r"(U?Int(8|16|32|64)|Float(32|64)|boolean|str)")
 _STRING = re.compile(r"string:(python|pyarrow)")
 _PLAIN = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|datetime64\[(s|ms|us|ns)(, [\w/+:-]+)?\])")
@@ -26,9 +28,21 @@ _WITH_NULLS = {"bool": "boolean", **{f"{s}int{b}": f"{s.upper()}Int{b}" for s in
 _NO_TIME = np.iinfo(np.int64).min
 
 
-def types_of(frame: Any) -> dict[str, str]:
-    """The type of each column as text; of a category with the type of its values, and whether it is ordered."""
-    return {str(name): _text(kind) for name, kind in zip(frame.columns, frame.dtypes, strict=True)}
+def types_of(frame: Any, *, trusted: bool) -> dict[str, str]:
+    """The type of each column as text; of a category with the type of its values, and whether it is ordered.
+
+    If `trusted`, of objects with the type that holds them all, which depends on the cells.
+    """
+    kinds = {str(name): _text(kind) for name, kind in zip(frame.columns, frame.dtypes, strict=True)}
+    objects = [place for place, kind in enumerate(kinds.values()) if kind == "object"] if trusted else []
+    return kinds | {str(frame.columns[place]): _text_of_objects(frame.iloc[:, place]) for place in objects}
+
+
+def _text_of_objects(series: Any) -> str:
+    try:
+        return f"object[{pa.array(series, from_pandas=True).type}]"
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return "object"
 
 
 def _text(kind: Any) -> str:
@@ -44,12 +58,21 @@ def never_null(frame: Any) -> tuple[bool, ...]:
     return tuple(str(kind) in _WITH_NULLS for kind in frame.dtypes)
 
 
-def domains_of(frame: Any, *, unordered: bool) -> dict[str, tuple[str, ...] | tuple[int, ...]]:
-    """The categories of the columns whose type lists them."""
+def has_spans(kind: Any) -> bool:
+    """Whether a type is a category of intervals or periods, which are read as their texts."""
+    return str(kind) == "category" and str(kind.categories.dtype).startswith(("interval", "period"))
+
+
+def domains_of(frame: Any, *, trusted: bool) -> dict[str, tuple[str, ...] | tuple[int, ...]]:
+    """The categories of the columns whose type lists them; if `trusted`, also those that cells may have made.
+
+    These are categories without an order, which `astype("category")` makes, and intervals, which `pandas.cut` makes.
+    """
     found = {}
     for name, kind in zip(frame.columns, frame.dtypes, strict=True):
-        if str(kind) == "category" and (kind.ordered or unordered):
-            values = kinds.plain_domain(kind.categories.tolist())
+        if str(kind) == "category" and (trusted or (kind.ordered and not has_spans(kind))):
+            listed = kind.categories.tolist()
+            values = kinds.plain_domain([str(value) for value in listed] if has_spans(kind) else listed)
             # Text that is not UTF-8 cannot be listed.
             if values is not None and all(spell(value) is not None for value in values):
                 found[str(name)] = values
@@ -91,6 +114,10 @@ def _as_type(pandas: Any, column: pa.ChunkedArray, text: str, name: str, schema:
         kind = arrow_type(text.removesuffix("[pyarrow]"))
         held = None if kind is None else as_type(column, kind, None)
         return None if held is None else pandas.Series(pandas.arrays.ArrowExtensionArray(held))
+    if found := _OBJECTS.fullmatch(text):
+        kind = arrow_type(found[1])
+        held = None if kind is None else as_type(column, kind, None)
+        return None if held is None else pandas.Series(held.to_pylist(), dtype=object)
     if text == "object" and pa.types.is_string(column.type):
         return pandas.Series(column.to_pylist(), dtype=object)
     if schema[name].nullable:
@@ -116,8 +143,20 @@ def _category(pandas: Any, column: pa.ChunkedArray, values: Any, kind: str, *, o
 
 def _index(pandas: Any, values: list[Any], kind: str) -> Any:
     try:
-        index = pandas.Index(values, dtype=object).astype(kind)
+        index = _values(pandas, values, kind).astype(kind)
     except (TypeError, ValueError, OverflowError):
         return pandas.Index(values)
     # Numbers that texts stand for are exact, or the texts stay.
     return index if [spell(value) for value in index.tolist()] == [spell(value) for value in values] else values
+
+
+def _values(pandas: Any, values: list[Any], kind: str) -> Any:
+    """Values, or those that texts stand for and no cast reads: intervals, and the two that every text is cast to."""
+    if kind == "bool":
+        return pandas.Index([value in (True, "True") for value in values], dtype=object)
+    if not kind.startswith("interval"):
+        return pandas.Index(values, dtype=object)
+    ends = [found.groups() for found in map(_INTERVAL.fullmatch, values) if found]
+    bound = pandas.Timestamp if "datetime64" in kind else float
+    closed = pandas.api.types.pandas_dtype(kind).closed
+    return pandas.IntervalIndex.from_tuples([(bound(low), bound(high)) for low, high in ends], closed=closed)

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kamino.errors import SchemaError
+from kamino.errors import SchemaError, visible
 from kamino.limits import MAX_DEPTH, MAX_NODES, number_problem, text_problem
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -114,8 +114,8 @@ def _represent_decimal(dumper: yaml.SafeDumper, value: Decimal) -> yaml.ScalarNo
 
 
 def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    # Line breaks that are not "\n" would be folded into one that is, except between double quotes.
-    style = '"' if re.search("[\x85\u2028\u2029]", value) else None
+    # Line breaks that are not "\n" would be folded into one that is, and only double quotes have escapes.
+    style = '"' if visible(value, keep="\n") != value else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
@@ -180,12 +180,14 @@ def dump_yaml(content: Any) -> str:
 
     Guarantees:
         The text does not depend on how PyYAML was built.  [test_both_emitters_write_the_same]
+        Nothing that a terminal obeys is left in it.  [test_commands_print_nothing_a_terminal_obeys]
     """
     dumper = _FAST if _FAST is not None and _is_plain(content) else _Dumper
     text: str = yaml.dump(
         content, Dumper=dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
     )
-    return text
+    # What is hidden stands between double quotes, where an escape means the same.
+    return visible(text, keep="\n")
 
 
 def _is_plain(content: Any) -> bool:
