@@ -46,7 +46,7 @@ def made() -> Synthesizer:
     return Synthesizer(constraints=RULES, epsilon=4.0, trust_domain=True, seed=1).fit(tax(4_000))
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz"])
 def test_blocks_keep_all_constraints_together(made: Synthesizer, ending: str, tmp_path: Path) -> None:
     assert in_blocks(made.fitted, ROWS)
     written = made.write(tmp_path / f"out.{ending}", ROWS, seed=2)
@@ -170,7 +170,9 @@ def _ordered(rng: np.random.Generator, *, falling: bool, tied: bool, grouped: bo
     return {"g": g, "x": x, "y": y}
 
 
-@pytest.mark.parametrize(("ending", "safe"), [("parquet", False), ("csv", False), ("csv", True)])
+@pytest.mark.parametrize(
+    ("ending", "safe"), [("parquet", False), ("csv", False), ("csv", True), ("csv.gz", True), ("csv.zst", False)]
+)
 def test_a_staged_stream_reads_back(ending: str, safe: bool, tmp_path: Path) -> None:
     table = tax(500).append_column("text", pa.array(["=1", "a", None, "x,y", '"'] * 100))
     with staged(tmp_path / f"t.{ending}") as file:

@@ -68,7 +68,7 @@ class Case:
             if self.database is not None:
                 # Types of a database differ from those that rows are drawn with: a decimal may have more digits there.
                 return self.stored.cast(types) if self.stored.column_names == types.names else self.stored
-            return read_written(self.path, self.path.suffix.lower(), types=types)
+            return read_written(self.path, self.path.name, types=types)
         except KaminoError as problem:
             return InputError(str(problem))
         except pa.ArrowInvalid:
