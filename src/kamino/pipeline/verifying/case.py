@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from kamino.errors import InputError, KaminoError, PrivacyError
 from kamino.io import read_table
-from kamino.io.databases.storing import DatabaseTable, digest_of_rows
+from kamino.io.databases.row_digest import digest_of_rows
+from kamino.io.databases.storing import DatabaseTable
 from kamino.io.normalise import normalise_table
 from kamino.io.write import read_written
 from kamino.model.saved import shown
