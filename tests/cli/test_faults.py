@@ -156,6 +156,15 @@ def test_drawing_tells_the_time_left(stage: Stage, monkeypatch: pytest.MonkeyPat
     assert (", 1 min 40 s left" in file.getvalue()) == (stage is Stage.SAMPLE)
 
 
+@pytest.mark.parametrize("address", ["postgresql://me:s3cret@127.0.0.1:1/db", "postgresql://me@127.0.0.1:1/db"])
+def test_a_password_on_the_command_line_is_told(address: str, tmp_path: Path) -> None:
+    (tmp_path / "r.dc").write_text("a -> b\n")
+    told = CliRunner().invoke(app, ["check", address, "-q", "t", "-c", str(tmp_path / "r.dc")])
+    assert ("set PGPASSWORD" in told.output) == ("s3cret" in address)
+    assert "s3cret" not in told.output
+    assert "s3cret" not in str(told.exception)
+
+
 def test_a_folder_is_called_one(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["init", str(tmp_path)])
     assert "found a directory" in str(ran.exception)
