@@ -291,6 +291,12 @@ def test_dask_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> 
     assert by_dask.sha256 == alone
 
 
+def test_spark_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> None:
+    servers.spark()
+    alone = made.write(tmp_path / "alone.parquet", ROWS, seed=2).sha256
+    assert made.write(tmp_path / "spark.parquet", ROWS, seed=2, workers="spark://local[2]").sha256 == alone
+
+
 def test_a_killed_worker_is_told(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers_module, "_COMMAND", "import os; os.kill(os.getpid(), 9)")
     with pytest.raises(SamplingError, match="a worker that draws rows has ended early"):
