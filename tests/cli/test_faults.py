@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.errors import InputError
 from kamino.pipeline import Stage, Synthesizer
+from kamino.pipeline.stages import TimeLeft
 
 
 @pytest.fixture(autouse=True)
@@ -137,6 +139,30 @@ def test_synth_tells_no_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         progress(Stage.FIT)
     assert Stage.FIT.value in file.getvalue()
     assert not re.search(r"\d:\d\d", file.getvalue())
+
+
+@pytest.mark.parametrize("stage", [Stage.FIT, Stage.SAMPLE])
+def test_drawing_tells_the_time_left(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are drawn from a public model; how long the table took to be read and measured is not told."""
+    file, clock = StringIO(), iter(range(0, 10_000, 100))
+    monkeypatch.setattr(
+        "kamino.cli.stage_bar.error_console", lambda: Console(file=file, force_terminal=True, width=200)
+    )
+    monkeypatch.setattr("kamino.pipeline.stages.TimeLeft", partial(TimeLeft, clock=lambda: float(next(clock))))
+    with show_stages(Stage.FIT, Stage.SAMPLE) as progress:
+        for done in range(4):
+            progress(stage, done, 4)
+    assert stage.value in file.getvalue()
+    assert (", 1 min 40 s left" in file.getvalue()) == (stage is Stage.SAMPLE)
+
+
+@pytest.mark.parametrize("address", ["postgresql://me:s3cret@127.0.0.1:1/db", "postgresql://me@127.0.0.1:1/db"])
+def test_a_password_on_the_command_line_is_told(address: str, tmp_path: Path) -> None:
+    (tmp_path / "r.dc").write_text("a -> b\n")
+    told = CliRunner().invoke(app, ["check", address, "-q", "t", "-c", str(tmp_path / "r.dc")])
+    assert ("set PGPASSWORD" in told.output) == ("s3cret" in address)
+    assert "s3cret" not in told.output
+    assert "s3cret" not in str(told.exception)
 
 
 def test_a_folder_is_called_one(tmp_path: Path) -> None:

@@ -135,6 +135,12 @@ def csv_gz(table: pa.Table, folder: Path) -> CsvParts:
     return CsvParts(folder / "t.csv.gz", part_rows=PART_ROWS)
 
 
+def csv_zst(table: pa.Table, folder: Path) -> CsvParts:
+    write_csv(table, folder / "t.csv")
+    (folder / "t.csv.zst").write_bytes(pa.Codec("zstd").compress((folder / "t.csv").read_bytes(), asbytes=True))
+    return CsvParts(folder / "t.csv.zst", part_rows=PART_ROWS)
+
+
 def postgres_table(table: pa.Table, folder: Path) -> PostgresParts:
     url, name = servers.postgres(), f"t{next(NUMBERS)}"
     servers.fill_postgres(url, table, name)
@@ -170,7 +176,7 @@ TYPED: dict[str, Callable[[pa.Table, Path], Any]] = {
         spark_frame,
     )
 }
-TEXT: dict[str, Callable[[pa.Table, Path], Any]] = {each.__name__: each for each in (csv_file, csv_gz)}
+TEXT: dict[str, Callable[[pa.Table, Path], Any]] = {each.__name__: each for each in (csv_file, csv_gz, csv_zst)}
 ORDERED = {**TYPED, **TEXT}
 for unordered in ("duckdb_query", "postgres_view"):
     del ORDERED[unordered]
@@ -347,7 +353,7 @@ def test_trusted_domains_are_those_of_the_table(tmp_path: Path) -> None:
 def test_streams_read_what_readers_read(source: str, rows: int, tmp_path: Path) -> None:
     table = mixed_table().slice(0, rows)
     parts = {**TYPED, **TEXT}[source](table, tmp_path)
-    path = {"parquet_file": "t.parquet", "csv_file": "t.csv", "csv_gz": "t.csv.gz"}.get(source)
+    path = {"parquet_file": "t.parquet", "csv_file": "t.csv", "csv_gz": "t.csv.gz", "csv_zst": "t.csv.zst"}.get(source)
     whole = read_table(tmp_path / path, private=True) if path else table
     if source == "duckdb_query":
         whole = table.take(pa.compute.sort_indices(table, [("pay", "ascending"), ("end", "descending")]))

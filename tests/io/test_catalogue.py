@@ -13,8 +13,10 @@ import pytest
 from kamino import Synthesizer
 from kamino.errors import InputError
 from kamino.io import read_table
+from kamino.io.databases import row_digest
 from kamino.io.databases.catalogue import declared_attributes, read_catalogue, with_nulls_as_declared
-from kamino.io.databases.storing import MADE_BY, DatabaseTable, StagedTable, digest_of_rows, staged_table
+from kamino.io.databases.row_digest import digest_of_parts, digest_of_rows
+from kamino.io.databases.storing import MADE_BY, DatabaseTable, StagedTable, staged_table
 
 TABLES = (
     "create table dept (id int primary key, name text)",
@@ -131,6 +133,9 @@ def put(url: str, *, rows: pa.Table = ROWS, name: str = "made", fail: bool = Fal
         staged: StagedTable = table
         staged.write(iter([rows]))
         assert staged.read().to_pydict() == rows.to_pydict()
+        assert staged.schema.equals(staged.read().schema)
+        assert pa.concat_tables(staged.parts()).to_pydict() == rows.to_pydict()
+        assert digest_of_parts(staged) == digest_of_rows(staged.read())
         if fail:
             raise InputError("stopped")
         staged.place(f"{MADE_BY}.")
@@ -147,6 +152,23 @@ def test_a_table_is_put_into_a_database(database: tuple[str, Any]) -> None:
     assert digest_of_rows(ROWS) != digest_of_rows(ROWS.slice(1))
     put(url, rows=ROWS.slice(0, 1))  # what Kamino made is replaced
     assert read_table(url, query="made").num_rows == 1
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1_000])
+def test_rows_in_parts_have_the_digest_of_the_table(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Parts:
+        schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+
+        def parts(self, names: Any = None) -> Iterator[pa.Table]:
+            return iter([table.slice(start, 70) for start in range(0, max(rows, 1), 70)])
+
+    table = pa.table(
+        {"a": [i * 7919 % 101 for i in range(rows)], "b": ["x", None, "é", ""] * (rows // 4) + [""] * (rows % 4)}
+    )
+    table = table.cast(Parts.schema)
+    for at_once in (10, 300, 1 << 20):
+        monkeypatch.setattr(row_digest, "LINES_AT_ONCE", at_once)
+        assert digest_of_parts(Parts()) == digest_of_rows(table)
 
 
 def test_a_failing_write_leaves_the_database(database: tuple[str, Any]) -> None:

@@ -5,10 +5,12 @@ import os
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from kamino.errors import InputError
 from kamino.io import read_table
+from kamino.io.streams.csv_parts import CsvParts
 
 MARKER = "S3CRET"
 M = MARKER.encode()
@@ -41,16 +43,27 @@ def test_no_cell_in_any_message(tmp_path: Path, fault: str) -> None:
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_faults_of_a_compressed_file(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv.gz"
-    whole = gzip.compress(b"a,b\n1,2\n3\n")
+@pytest.mark.parametrize("how", ["gzip", "zstd"])
+def test_faults_of_a_compressed_file(tmp_path: Path, how: str) -> None:
+    path = tmp_path / f"t.csv.{'gz' if how == 'gzip' else 'zst'}"
+    whole = _compressed(b"a,b\n1,2\n3\n", how)
     path.write_bytes(whole)
-    with pytest.raises(InputError, match=r"t\.csv\.gz:3: the row has 1 cells"):
+    with pytest.raises(InputError, match=r"t\.csv\.(gz|zst):3: the row has 1 cells"):
         read_table(path)
     for damaged in (whole[:-9], b"a,b\n1,2\n"):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match="gzip data is damaged"):
+        with pytest.raises(InputError, match=f"{how} data is damaged"):
             read_table(path)
+    large = _compressed(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(400_000)), how)
+    path.write_bytes(large[: len(large) // 2])
+    for read in (read_table, CsvParts):
+        with pytest.raises(InputError, match=f"{how} data is damaged"):
+            read(path)
+
+
+def _compressed(text: bytes, how: str) -> bytes:
+    made: bytes = gzip.compress(text) if how == "gzip" else pa.Codec("zstd").compress(text, asbytes=True)
+    return made
 
 
 def test_a_row_too_long_for_the_parser(tmp_path: Path) -> None:

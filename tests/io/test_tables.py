@@ -22,7 +22,7 @@ def test_all_names_exist() -> None:
 
 @pytest.mark.parametrize("name", ["t.txt", "t", "t.xls", "t.csv.bz2"])
 def test_unknown_kind_of_file(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"Expected a name ending in \.csv, \.csv\.gz, \.tsv, .* or \.xlsx"):
+    with pytest.raises(InputError, match=r"a name ending in \.csv, \.csv\.gz, \.csv\.zst, \.tsv, .* or \.xlsx"):
         read_table(tmp_path / name)
 
 

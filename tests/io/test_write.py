@@ -154,7 +154,8 @@ def test_bad_targets(tmp_path: Path) -> None:
     (tmp_path / "d.csv").mkdir()
     for name, message in [
         ("t.txt", "name ending in"),
-        ("t.csv.gz", "name ending in"),
+        ("t.csv.bz2", "name ending in"),
+        ("t.parquet.gz", "name ending in"),
         ("d.csv", "found a directory"),
         ("none/t.csv", "there is no folder"),
     ]:
@@ -165,7 +166,18 @@ def test_bad_targets(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["d.csv"]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_compressed_files_read_back(tmp_path: Path, ending: str) -> None:
+    table = pa.table({"a": list(range(3_000)), "b": ["x,y", None, "z"] * 1_000})
+    for name in (f"one.csv.{ending}", f"two.csv.{ending}"):
+        write_table(table, tmp_path / name)
+        assert read_table(tmp_path / name).equals(table)
+    write_table(table, tmp_path / "plain.csv")
+    assert (tmp_path / f"one.csv.{ending}").read_bytes() == (tmp_path / f"two.csv.{ending}").read_bytes()
+    assert 2 * (tmp_path / f"one.csv.{ending}").stat().st_size < (tmp_path / "plain.csv").stat().st_size
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".csv.zst", ".parquet"])
 def test_a_staged_table_reads_back(tmp_path: Path, suffix: str) -> None:
     table = pa.table({"zip": ["01", "2"], "n": [1, None], "x": [0.1, 2.0], "digits": ["1", "2"]})
     with staged(tmp_path / f"t{suffix}") as file:

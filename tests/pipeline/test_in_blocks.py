@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.contracts import servers
 
 from kamino.constraints import Constraints, count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.errors import InputError, SamplingError
 from kamino.io import read_table
 from kamino.io.atomic import staged
+from kamino.io.databases.row_digest import digest_of_rows
 from kamino.io.write import stage_stream
 from kamino.pipeline import Synthesizer
 from kamino.pipeline.output import block_workers as workers_module
@@ -46,7 +48,7 @@ def made() -> Synthesizer:
     return Synthesizer(constraints=RULES, epsilon=4.0, trust_domain=True, seed=1).fit(tax(4_000))
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz"])
 def test_blocks_keep_all_constraints_together(made: Synthesizer, ending: str, tmp_path: Path) -> None:
     assert in_blocks(made.fitted, ROWS)
     written = made.write(tmp_path / f"out.{ending}", ROWS, seed=2)
@@ -58,6 +60,19 @@ def test_blocks_keep_all_constraints_together(made: Synthesizer, ending: str, tm
     first = {tuple(row.values()) for row in table.slice(0, 700).to_pylist()}
     later = [tuple(row.values()) for row in table.slice(700).to_pylist()]
     assert np.mean([row in first for row in later]) < 0.2
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "postgres"])
+def test_blocks_go_into_a_database(made: Synthesizer, kind: str, tmp_path: Path) -> None:
+    url = f"duckdb:///{tmp_path / 'out.db'}" if kind == "duckdb" else servers.postgres()
+    file = read_table(made.write(tmp_path / "out.parquet", ROWS, seed=2).path)
+    written = made.write(f"{url}#blocks", ROWS, seed=2)
+    written.certificate_path.rename(tmp_path / "kept.json")
+    stored = read_table(url, query="blocks")
+    order = [(name, "ascending") for name in file.column_names]
+    assert stored.select(file.column_names).cast(file.schema).sort_by(order).equals(file.sort_by(order))
+    assert written.sha256 == digest_of_rows(stored)
+    assert set(written.violations.values()) == {0}
 
 
 def test_blocks_are_like_the_whole(made: Synthesizer) -> None:
@@ -170,7 +185,9 @@ def _ordered(rng: np.random.Generator, *, falling: bool, tied: bool, grouped: bo
     return {"g": g, "x": x, "y": y}
 
 
-@pytest.mark.parametrize(("ending", "safe"), [("parquet", False), ("csv", False), ("csv", True)])
+@pytest.mark.parametrize(
+    ("ending", "safe"), [("parquet", False), ("csv", False), ("csv", True), ("csv.gz", True), ("csv.zst", False)]
+)
 def test_a_staged_stream_reads_back(ending: str, safe: bool, tmp_path: Path) -> None:
     table = tax(500).append_column("text", pa.array(["=1", "a", None, "x,y", '"'] * 100))
     with staged(tmp_path / f"t.{ending}") as file:
@@ -272,6 +289,12 @@ def test_dask_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> 
     ) as cluster:
         by_dask = made.write(tmp_path / "dask.parquet", ROWS, seed=2, workers=cluster.scheduler_address)
     assert by_dask.sha256 == alone
+
+
+def test_spark_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> None:
+    servers.spark()
+    alone = made.write(tmp_path / "alone.parquet", ROWS, seed=2).sha256
+    assert made.write(tmp_path / "spark.parquet", ROWS, seed=2, workers="spark://local[2]").sha256 == alone
 
 
 def test_a_killed_worker_is_told(made: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from kamino.constraints import Constraints
 from kamino.constraints.types import ValueTypes
 from kamino.errors import InputError
 from kamino.io import Reading
+from kamino.io.databases.credentials import has_password
 from kamino.io.text import read_text
 from kamino.pipeline import Backend, Engine, Preset, SequenceMode, Training, WeightMode
 from kamino.pipeline.inputs import constraints_from
@@ -25,7 +26,25 @@ DATA_HELP = (
     "A file (.csv, .tsv, .jsonl, .parquet, .feather, .xlsx), a folder of .parquet, or a database: duckdb:///f.db, "
     "postgresql://…, spark://… with -q or #table"
 )
-DataArgument = Annotated[str, typer.Argument(help=DATA_HELP)]
+
+
+def _seen_by_others(address: str) -> str:
+    """Say that a password on the command line can be read by others.
+
+    Guarantees:
+        It is told, and the password is not.  [test_a_password_on_the_command_line_is_told]
+    """
+    if has_password(address):
+        error_console().print(
+            "Warning: the address holds a password, which others can read in the list of processes of this machine. "
+            "Leave it out, and set PGPASSWORD or write ~/.pgpass.",
+            style="yellow",
+            soft_wrap=True,
+        )
+    return address
+
+
+DataArgument = Annotated[str, typer.Argument(help=DATA_HELP, callback=_seen_by_others)]
 QueryOption = Annotated[
     str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database; the sheet of a workbook.")
 ]
@@ -34,8 +53,9 @@ OutputOption = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="The synthetic table: .csv, .tsv, .jsonl, .parquet, .feather, or duckdb:///f.db#table, "
+        help="The synthetic table: .csv (.gz, .zst), .tsv, .jsonl, .parquet, .feather, or duckdb:///f.db#table, "
         "postgresql://…#table.",
+        callback=_seen_by_others,
     ),
 ]
 _READING = "Reading"

@@ -17,7 +17,7 @@ def show_stages(*stages: Stage) -> Iterator[Report]:
     """Show the stage a run is in on standard error; nothing where that is not a terminal.
 
     Guarantees:
-        It shows no time, which depends on the table.  [test_synth_tells_no_time]
+        It shows no time that depends on the table.  [test_synth_tells_no_time]
         A run that is stopped ends with what it has spent, not in silence.  [test_what_was_added_to_an_error_is_printed]
     """
     try:

@@ -5,17 +5,16 @@ An empty cell is null, quoted or not; no other text is. Blank lines are skipped.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.csv_faults import find_fault, find_open_quote, header_of
-from kamino.io.formats.dialect import Dialect, Settled, settle
+from kamino.io.formats.compressed import open_text, telling_damage
+from kamino.io.formats.dialect import Dialect, Opener, Settled, settle
 from kamino.io.infer import infer_column
 from kamino.io.normalise import check_names, normalise_table
 
@@ -25,9 +24,14 @@ COUNT_BYTES = 1 << 24
 
 
 def read_csv(
-    path: Path, *, types: pa.Schema | None = None, as_text: bool = False, dialect: Dialect = Dialect()
+    path: Path,
+    *,
+    types: pa.Schema | None = None,
+    as_text: bool = False,
+    dialect: Dialect = Dialect(),
+    opener: Opener = open_text,
 ) -> pa.Table:
-    """Read a CSV file, plain or compressed by gzip, with types that fit each whole column.
+    """Read a CSV file, plain or compressed by gzip or zstd, with types that fit each whole column.
 
     With `types`, columns get these instead; with `as_text`, all are strings, whatever the cells hold. What `dialect`
     does not say of separator and encoding is found in the header line.
@@ -38,12 +42,10 @@ def read_csv(
         - Types are found from the whole column.  [test_type_is_found_from_the_whole_column]
         - With `types`, a cell of another type is an `InputError`.  [test_a_cell_of_another_type_is_told]
     """
-    try:
-        how = settle(path, open_csv, dialect)
+    with telling_damage(path):
+        how = settle(path, opener, dialect)
         names = check_header(path, how)
         text = _read_text(path, names, how)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise InputError(f"{path}: the gzip data is damaged or cut short. Compress the file again.") from None
     return text if as_text else with_types(text, types, where=str(path))
 
 
@@ -77,10 +79,10 @@ def open_batches(path: Path, names: list[str], wanted: list[str], how: Settled) 
         yield from reader
 
 
-def read_csv_parts(path: Path, *, types: pa.Schema, dialect: Dialect) -> Iterator[pa.Table]:
+def read_csv_parts(path: Path, *, types: pa.Schema, dialect: Dialect, opener: Opener) -> Iterator[pa.Table]:
     """Read a CSV file part by part, with columns of these types: one that was written so."""
     names = list(types.names)
-    for batch in open_batches(path, names, names, settle(path, open_csv, dialect)):
+    for batch in open_batches(path, names, names, settle(path, opener, dialect)):
         columns = [
             _typed(pa.chunked_array([column]), types.field(name).type, f"{path}: column {name!r}")
             for name, column in zip(names, batch.columns, strict=True)
@@ -121,13 +123,6 @@ def _typed(text: pa.ChunkedArray, wanted: pa.DataType | None, where: str) -> pa.
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # The library's own text quotes a cell.
         raise InputError(f"{where}: found a cell that is no {wanted}; expected each cell to be one, or empty") from None
-
-
-def open_csv(path: Path) -> BinaryIO:
-    """Open the bytes of a CSV file, decompressed where its name ends in .gz."""
-    if path.name.lower().endswith(".gz"):
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    return open(path, "rb")
 
 
 def _count_quotes(path: Path, how: Settled) -> int:

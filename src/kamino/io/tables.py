@@ -20,11 +20,11 @@ from kamino.io.streams.many_files import find_files, is_many
 from kamino.io.streams.spark_session import SCHEME, is_spark_frame
 from kamino.schema.files.messages import did_you_mean
 
-_JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-_SEPARATED = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab")
+_JSON_LINES = tuple(f"{kind}{packed}" for kind in (".jsonl", ".ndjson") for packed in ("", ".gz", ".zst"))
+_SEPARATED = (*(f"{kind}{packed}" for kind in (".csv", ".tsv") for packed in ("", ".gz", ".zst")), ".tab")
 _FEATHER = (".feather", ".arrow")
 _UNTYPED = (*_SEPARATED, *_JSON_LINES, ".xlsx")
-_KNOWN = "Expected a name ending in .csv, .csv.gz, .tsv, .jsonl, .parquet, .feather or .xlsx."
+_KNOWN = "Expected a name ending in .csv, .csv.gz, .csv.zst, .tsv, .jsonl, .parquet, .feather or .xlsx."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +82,8 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
     """Read a table from a file, a SQL query or a data frame, with plain column types.
 
     Args:
-        source: A path ending in `.csv`, `.tsv` or `.jsonl` (also `.gz`), `.parquet`, `.feather` or `.xlsx`; a folder of
-            Parquet files, or a pattern such as `part-*.parquet`; a URL
+        source: A path ending in `.csv`, `.tsv` or `.jsonl` (also `.gz` and `.zst`), `.parquet`, `.feather` or `.xlsx`;
+            a folder of Parquet files, or a pattern such as `part-*.parquet`; a URL
             `duckdb:///file.db` (relative; four slashes for an absolute path) or `postgresql://user@host/database`, with
             `#table` behind it or a query; `spark://host:port` or `spark://local[2]` with a query; or a pandas, polars,
             pyarrow or Spark frame.

@@ -1,4 +1,4 @@
-"""Write a table to a file, whole or not at all: CSV, TSV, JSON lines, Parquet or Feather.
+"""Write a table to a file, whole or not at all: CSV (also compressed), TSV, JSON lines, Parquet or Feather.
 
 What CSV cannot say: an empty string and a null are both an empty cell, and come back as null; a string that
 looks like a number comes back as a number; an integer comes back as `int64`, whatever its width; a decimal
@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -26,13 +27,14 @@ import pyarrow.compute as pc
 from kamino.errors import InputError
 from kamino.io.atomic import StagedFile, atomic_file, target_of
 from kamino.io.csv import read_csv, read_csv_parts
+from kamino.io.formats.compressed import compressing, compression_of, kind_of, open_text
 from kamino.io.formats.dialect import COMMA, UTF_8, Dialect
 from kamino.io.normalise import normalise_table
 from kamino.io.parquet import batches_of
 
 ROWS_AT_ONCE = 1 << 16
 READ_AT_ONCE = 1 << 19
-WRITTEN = (".csv", ".tsv", ".jsonl", ".parquet", ".feather")
+WRITTEN = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".jsonl", ".parquet", ".feather")
 _SEPARATORS = {".csv": COMMA, ".tsv": "\t"}
 
 # How many decimals of a second the times of a column need, by column.
@@ -57,12 +59,12 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     check_table_path(target)
     plain = normalise_table(table, where=f"table for {target}")
     with atomic_file(target) as handle:
-        _write(iter([plain]), handle, kind=target.suffix.lower(), decimals=_needed_decimals(plain))
+        _write(iter([plain]), handle, name=target.name, decimals=_needed_decimals(plain))
 
 
 def check_table_path(path: Path) -> None:
     """Raise an `InputError` if no table can be written to `path`: the kind of file, or the place, is wrong."""
-    if path.suffix.lower() not in WRITTEN:
+    if kind_of(path) + (path.suffix.lower() if compression_of(path.name) else "") not in WRITTEN:
         raise InputError(
             f"{path}: cannot write this kind of file. Expected a name ending in {', '.join(WRITTEN[:-1])} or "
             f"{WRITTEN[-1]}; or a table of a database, such as duckdb:///file.db#table."
@@ -100,20 +102,20 @@ def stage_parts(
     Guarantees:
         What is returned is what was written.  [test_staged_parts_read_back]
     """
-    kind, where = file.path.suffix.lower(), f"table for {file.path}"
-    plain = _plain_parts(parts, where)
+    plain = _plain_parts(parts, f"table for {file.path}")
     with file.open() as handle:
         parts = map(quote_formulas, plain) if spreadsheet_safe else plain
-        schema = _write(parts, handle, kind=kind, decimals=decimals)
-    if kind == ".parquet":
+        schema = _write(parts, handle, name=file.path.name, decimals=decimals)
+    if kind_of(file.path) == ".parquet":
         return _parquet_back(file.temporary, schema, names)
-    written = read_written(file.temporary, kind, types=schema)
+    written = read_written(file.temporary, file.path.name, types=schema)
     written = unquote_formulas(written) if spreadsheet_safe else written
     return written if names is None else written.select([name for name in written.column_names if name in names])
 
 
-def read_written(path: Path, kind: str, *, types: pa.Schema) -> pa.Table:
-    """Read a file that `write_table` wrote under a name that ends in `kind`, with the types it was written with."""
+def read_written(path: Path, name: str, *, types: pa.Schema) -> pa.Table:
+    """Read a file that `write_table` wrote under this name, with the types it was written with."""
+    kind = kind_of(Path(name))
     if kind == ".parquet":
         from kamino.io.parquet import read_parquet
 
@@ -126,7 +128,8 @@ def read_written(path: Path, kind: str, *, types: pa.Schema) -> pa.Table:
         from kamino.io.formats.json_lines import read_json_lines
 
         return read_json_lines(path, types=types)
-    return read_csv(path, types=types, dialect=Dialect(separator=_SEPARATORS.get(kind, COMMA), encoding=UTF_8))
+    dialect = Dialect(separator=_SEPARATORS.get(kind, COMMA), encoding=UTF_8)
+    return read_csv(path, types=types, dialect=dialect, opener=partial(open_text, name=name))
 
 
 def _parquet_back(path: Path, schema: pa.Schema, names: Sequence[str] | None) -> pa.Table:
@@ -148,20 +151,20 @@ def stage_stream(
     Guarantees:
         What is read back is what was written.  [test_a_staged_stream_reads_back]
     """
-    kind, where = file.path.suffix.lower(), f"table for {file.path}"
-    plain = _plain_parts(parts, where)
+    plain = _plain_parts(parts, f"table for {file.path}")
     with file.open() as handle:
         written = map(quote_formulas, plain) if spreadsheet_safe else plain
-        schema = _write(written, handle, kind=kind, decimals=decimals)
-    return WrittenParts(path=file.temporary, kind=kind, written=schema, spreadsheet_safe=spreadsheet_safe)
+        schema = _write(written, handle, name=file.path.name, decimals=decimals)
+    name = file.path.name
+    return WrittenParts(path=file.temporary, name=name, written=schema, spreadsheet_safe=spreadsheet_safe)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenParts:
-    """A file that was just written, read back part by part."""
+    """A file that was just written, to get this name, read back part by part."""
 
     path: Path
-    kind: str
+    name: str
     written: pa.Schema
     spreadsheet_safe: bool = False
 
@@ -178,8 +181,9 @@ class WrittenParts:
             yield (unquote_formulas(part) if self.spreadsheet_safe else part).select(wanted)
 
     def _whole_parts(self, wanted: list[str]) -> Iterator[pa.Table]:
-        if self.kind != ".parquet":
-            yield from read_csv_parts(self.path, types=self.written, dialect=Dialect(separator=COMMA, encoding=UTF_8))
+        if kind_of(Path(self.name)) != ".parquet":
+            dialect, opener = Dialect(separator=COMMA, encoding=UTF_8), partial(open_text, name=self.name)
+            yield from read_csv_parts(self.path, types=self.written, dialect=dialect, opener=opener)
             return
         import pyarrow.parquet as pq  # slow to import: only when a table is read back
 
@@ -190,7 +194,7 @@ class WrittenParts:
 
 def check_spreadsheet_safe(path: Path) -> None:
     """Raise an `InputError` where no spreadsheet reads texts as formulas."""
-    if path.suffix.lower() != ".csv":
+    if kind_of(path) != ".csv":
         raise InputError(f"{path}: found spreadsheet-safe for a file that is no CSV; only cells of CSV become formulas")
 
 
@@ -228,8 +232,13 @@ def _plain_parts(parts: Iterator[pa.Table], where: str) -> Iterator[pa.Table]:
     return (normalise_table(part, where=where) for part in parts)
 
 
-def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decimals: Decimals) -> pa.Schema:
-    """Write the parts, and return what they have in common: names and types."""
+def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, name: str, decimals: Decimals) -> pa.Schema:
+    """Write the parts as the name of the file says, and return what they have in common: names and types."""
+    with compressing(handle, name) as packed:
+        return _write_kind(parts, packed, kind=kind_of(Path(name)), decimals=decimals)
+
+
+def _write_kind(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decimals: Decimals) -> pa.Schema:
     first = next(parts)
     every = chain([first], parts)
     if kind == ".parquet":

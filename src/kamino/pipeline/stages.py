@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -79,7 +80,8 @@ def stage_bar(console: Console, stages: tuple[Stage, ...]) -> Iterator[Progress]
     """A bar of the stages of a run; nothing where the console is neither a terminal nor a notebook.
 
     Guarantees:
-        It shows no time, which depends on the table.  [test_synth_tells_no_time]
+        It shows no time that depends on the table: only how long drawing rows will still take, which follows from the
+        model.  [test_synth_tells_no_time] [test_drawing_tells_the_time_left]
     """
     if not (console.is_terminal or console.is_jupyter):
         yield silent
@@ -87,12 +89,49 @@ def stage_bar(console: Console, stages: tuple[Stage, ...]) -> Iterator[Progress]
     from rich.progress import BarColumn, SpinnerColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (SpinnerColumn(), TextColumn("{task.description:<26}"), BarColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description:<30}"), BarColumn())
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=len(stages))
+        left = TimeLeft()
 
         def report(stage: Stage, done: int = 0, total: int = 1) -> None:
             place = stages.index(stage) + done / total if stage in stages else None
-            bar.update(task, description=stage.value, completed=place)
+            told = left(done, total) if stage is Stage.SAMPLE else ""
+            bar.update(task, description=f"{stage.value}{told}", completed=place)
 
         yield report
+
+
+# Less than so many seconds are not worth a word.
+_SHORT = 10.0
+
+
+class TimeLeft:
+    """How long the parts of a stage that are not done will take, if they take as long as those that are.
+
+    The clock starts with the first part that is told, so that nothing that came before shows.
+
+    >>> clock = iter([0.0, 30.0, 60.0])
+    >>> left = TimeLeft(lambda: next(clock))
+    >>> [left(done, 10) for done in range(3)]
+    ['', ', 4 min 30 s left', ', 4 min left']
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun: float | None = None
+
+    def __call__(self, done: int, total: int) -> str:
+        """Say it in a few words; nothing where too little is known, or little is left."""
+        now = self._clock()
+        if self._begun is None or done == 0:
+            self._begun = now
+            return ""
+        seconds = (now - self._begun) * (total - done) / done
+        if seconds < _SHORT:
+            return ""
+        rounded = round(seconds / _SHORT) * int(_SHORT)
+        minutes, rest = divmod(rounded, 60)
+        if minutes >= 10:
+            return f", {minutes} min left"
+        return ", " + " ".join([f"{minutes} min"] * bool(minutes) + [f"{rest} s"] * bool(rest)) + " left"

@@ -105,7 +105,7 @@ def _open_parts(
     data: str, reading: Reading, engine: Engine | None, *, show: int, constraints: Path | None
 ) -> Stream | None:
     """What reads a table part by part, if it is large or somebody asks for it; None if it is read as a whole."""
-    wanted = engine is Engine.STREAMED or (engine is not Engine.MEMORY and is_large(data))
+    wanted = engine is Engine.STREAMED or (engine is not Engine.MEMORY and is_large(data, reading.query))
     if not wanted:
         return None
     obstacle = why_not_streamed(data, reading, guarded=False, by_unit=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 MASK = "***"
 # A scheme with whatever is left of its colon and slashes, or a user and a colon; then all up to the last at sign.
@@ -18,6 +19,21 @@ def mask_credentials(text: str) -> str:
     """
     text = _NAMED.sub(rf"\g<1>{MASK}", text)
     return _ADDRESS.sub(lambda found: f"{found.group(1) or ''}{MASK}@", text) if "@" in text else text
+
+
+def has_password(source: str) -> bool:
+    """Whether an address holds a password.
+
+    >>> has_password("postgresql://me:secret@host/db"), has_password("postgresql://me@host/db?password=secret")
+    (True, True)
+    >>> has_password("postgresql://me@host/db#people"), has_password("C:/people.csv")
+    (False, False)
+    """
+    try:
+        parts = urlsplit(source)
+        return bool(parts.password) or "password" in parse_qs(parts.query)
+    except ValueError:
+        return False
 
 
 def shown_source(source: str) -> str:

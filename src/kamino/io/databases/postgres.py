@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -199,14 +200,17 @@ def query_failed(error: Exception) -> InputError:
     )
 
 
-def convert_types(table: pa.Table, *, private: bool) -> pa.Table:
-    """Give `numeric` its number type back, and refuse types whose Arrow form means something else."""
+def convert_types(table: pa.Table, *, private: bool, scales: Mapping[str, int] = MappingProxyType({})) -> pa.Table:
+    """Give `numeric` its number type back, and refuse types whose Arrow form means something else.
+
+    `scales` are the places of columns whose type declares them; those of others are found in the cells.
+    """
     for position, field in enumerate(table.schema):
         kind = _server_type(field)
         if kind == "numeric":
             text = _numeric_text(table.column(position))
             # How many places and digits there are depends on the rows, so a private table gets floats.
-            column = pc.cast(text, pa.float64()) if private else _decimals(text, name=field.name)
+            column = pc.cast(text, pa.float64()) if private else _decimals(text, field.name, scales.get(field.name))
             table = table.set_column(position, pa.field(field.name, column.type), column)
         elif kind == "money" or (kind and _is_opaque(field)):
             # The driver gives money as a count of cents, and types it does not know as raw bytes.
@@ -241,8 +245,10 @@ def _numeric_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.cast(column, pa.string())
 
 
-def _decimals(text: pa.ChunkedArray, *, name: str) -> pa.ChunkedArray:
-    """Turn the text of `numeric` into decimals with as many places as the longest one has."""
+def _decimals(text: pa.ChunkedArray, name: str, declared: int | None) -> pa.ChunkedArray:
+    """Turn the text of `numeric` into decimals with as many places as the type declares, or as the longest one has."""
+    if declared is not None:
+        return pc.cast(text, pa.decimal128(38, declared))
     digits = pc.replace_substring_regex(text, r"[-.]", "")
     if pc.any(pc.match_substring_regex(digits, r"[^0-9]")).as_py():
         raise InputError(

@@ -6,16 +6,15 @@ that name is replaced only if Kamino made it, which its comment says.
 
 from __future__ import annotations
 
-import hashlib
+import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kamino.errors import InputError
 from kamino.io.databases.catalogue import Catalogue
@@ -94,6 +93,13 @@ class StagedTable(Protocol):
 
     def read(self) -> pa.Table:
         """What stands in it now."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of its columns, as parts of it have them."""
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """What stands in the named columns now, part by part."""
 
     def place(self, comment: str) -> None:
         """Give it its name and its comment, and make it last."""
@@ -216,6 +222,20 @@ class _DuckdbTable:
         found = self.connection.sql(f"SELECT * FROM {self.name}").to_arrow_table()
         return normalise_table(found, where=str(self.target))
 
+    @property
+    def schema(self) -> pa.Schema:
+        return next(iter(self._parts("*", "LIMIT 0"))).schema
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        yield from self._parts("*" if names is None else ", ".join(map(quoted, names)), "")
+
+    def _parts(self, chosen: str, limit: str) -> Iterator[pa.Table]:
+        relation = self.connection.sql(f"SELECT {chosen} FROM {self.name} {limit}")
+        newer = getattr(relation, "to_arrow_reader", None)  # older versions have the other name
+        reader = newer(PART_ROWS) if newer is not None else relation.fetch_arrow_reader(PART_ROWS)
+        tables = (pa.Table.from_batches([batch]) for batch in reader)
+        yield from _plain_parts(tables, reader.schema.empty_table(), str(self.target))
+
     def place(self, comment: str) -> None:
         self.connection.execute(f"COMMENT ON TABLE {self.name} IS {_literal(comment)}")
         self.connection.execute("COMMIT")
@@ -275,13 +295,14 @@ class _PostgresTable:
     token: str
 
     @property
-    def schema(self) -> str:
+    def inside(self) -> str:
+        """The schema of the server that it is in, as names begin."""
         return f"{quoted(self.target.parts[-2])}." if len(self.target.parts) > 1 else ""
 
     @property
     def new(self) -> str:
         """The name it has until it is placed."""
-        return f"{self.schema}{quoted(f'kamino_{self.token}')}"
+        return f"{self.inside}{quoted(f'kamino_{self.token}')}"
 
     def write(self, parts: Iterator[pa.Table]) -> None:
         self.cursor.execute(f"DELETE FROM {self.new}")
@@ -299,14 +320,66 @@ class _PostgresTable:
         found = self.cursor.fetch_arrow_table()
         return normalise_table(convert_types(found, private=False), where=str(self.target))
 
+    @property
+    def schema(self) -> pa.Schema:
+        return next(iter(self._parts("*", "LIMIT 0"))).schema
+
+    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        yield from self._parts("*" if names is None else ", ".join(map(quoted, names)), "")
+
+    def _parts(self, chosen: str, limit: str) -> Iterator[pa.Table]:
+        from kamino.io.databases.postgres import convert_types
+
+        scales = self._scales()
+        self.cursor.execute(f"SELECT {chosen} FROM {self.new} {limit}")
+        with self.cursor.fetch_record_batch() as reader:
+            tables = (pa.Table.from_batches([batch]) for batch in reader)
+            typed = (convert_types(table, private=False, scales=scales) for table in tables)
+            empty = convert_types(reader.schema.empty_table(), private=False, scales=scales)
+            yield from _plain_parts(typed, empty, str(self.target))
+
+    def _scales(self) -> dict[str, int]:
+        """How many places the decimals of a column have in all rows: as declared, or else as they are written there."""
+        kinds = self.shape.kinds
+        scales = {name: scale for name, kind in kinds.items() if (scale := scale_of(kind)) is not None}
+        for name in (name for name, kind in kinds.items() if kind.lower() == "numeric"):
+            self.cursor.execute(f"SELECT coalesce(max(scale({quoted(name)})), 0) FROM {self.new}")
+            (scales[name],) = self.cursor.fetchone()
+        return scales
+
     def place(self, comment: str) -> None:
         name = quoted(self.target.parts[-1])
-        self.cursor.execute(f"DROP TABLE IF EXISTS {self.schema}{name}")
+        self.cursor.execute(f"DROP TABLE IF EXISTS {self.inside}{name}")
         self.cursor.execute(f"ALTER TABLE {self.new} RENAME TO {name}")
         for rule in self.shape.rules():
-            self.cursor.execute(f"ALTER TABLE {self.schema}{name} ADD {rule}")
-        self.cursor.execute(f"COMMENT ON TABLE {self.schema}{name} IS {_literal(comment)}")
+            self.cursor.execute(f"ALTER TABLE {self.inside}{name} ADD {rule}")
+        self.cursor.execute(f"COMMENT ON TABLE {self.inside}{name} IS {_literal(comment)}")
         self.connection.commit()
+
+
+#: Rows of a part that is read back.
+PART_ROWS = 1 << 19
+_SCALED = re.compile(r"(?:numeric|decimal)\(\d+(?:,\s*(\d+))?\)", re.IGNORECASE)
+
+
+def scale_of(kind: str) -> int | None:
+    """How many places a type of decimals has; None for other types, and for decimals of any number of places.
+
+    >>> scale_of("numeric(8, 2)"), scale_of("numeric(8)"), scale_of("numeric"), scale_of("text")
+    (2, 0, None, None)
+    """
+    found = _SCALED.fullmatch(kind)
+    return None if found is None else int(found.group(1) or 0)
+
+
+def _plain_parts(tables: Iterable[pa.Table], empty: pa.Table, where: str) -> Iterator[pa.Table]:
+    """The parts of an answer, at least one."""
+    given = False
+    for table in tables:
+        given = True
+        yield normalise_table(table, where=where)
+    if not given:
+        yield normalise_table(empty, where=where)
 
 
 def _ingestible(part: pa.Table) -> pa.Table:
@@ -329,7 +402,7 @@ def _staged_in_postgres(target: DatabaseTable, shape: _Shape) -> Iterator[_Postg
         staged = _PostgresTable(
             connection=connection, cursor=cursor, target=target, shape=shape, token=secrets.token_hex(6)
         )
-        name = _literal(f"{staged.schema}{quoted(target.parts[-1])}")
+        name = _literal(f"{staged.inside}{quoted(target.parts[-1])}")
         cursor.execute(f"SELECT to_regclass({name}) IS NOT NULL, obj_description(to_regclass({name}), 'pg_class')")
         exists, comment = cursor.fetchone()
         if exists and not (comment or "").startswith(MADE_BY):
@@ -346,16 +419,6 @@ def _knows(cursor: Any, kind: str) -> bool:
     """Whether the server has a type: an enum of another database it may not have."""
     cursor.execute(f"SELECT to_regtype({_literal(kind)}) IS NOT NULL")
     return bool(cursor.fetchone()[0])
-
-
-def digest_of_rows(table: pa.Table) -> str:
-    """SHA-256 of the rows of a table, in whatever order a database gives them: of their names and sorted lines."""
-    texts = [pc.fill_null(pc.cast(column, pa.string()).combine_chunks(), "\x00") for column in table.columns]
-    lines = pc.binary_join_element_wise(*texts, pa.scalar("\x1f")) if table.num_rows else pa.array([], pa.string())
-    found = hashlib.sha256("\x1f".join(table.column_names).encode())
-    for line in lines.sort().to_pylist():
-        found.update(b"\x1e" + line.encode())
-    return found.hexdigest()
 
 
 def refuse_unwritable_database(target: DatabaseTable) -> None:

@@ -6,9 +6,7 @@ a key that the first does not have is an error, or, in a private table, left out
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.errors import InputError
-from kamino.io.csv import open_csv, with_types
+from kamino.io.csv import with_types
+from kamino.io.formats.compressed import open_text, telling_damage
 from kamino.io.infer import infer_column
 from kamino.io.normalise import check_names, normalise_table
 
@@ -27,7 +26,7 @@ _MARK = b"\xef\xbb\xbf"
 def read_json_lines(
     path: Path, *, types: pa.Schema | None = None, as_text: bool = False, encoding: str | None = None
 ) -> pa.Table:
-    """Read a `.jsonl` or `.ndjson` file, plain or compressed by gzip.
+    """Read a `.jsonl` or `.ndjson` file, plain or compressed by gzip or zstd.
 
     With `types`, columns get these; with `as_text`, all are strings, and what no cell can hold is null.
 
@@ -35,10 +34,8 @@ def read_json_lines(
         With `as_text`, names and types are those of the first line alone.  [test_only_the_header_line_is_looked_at]
         No message holds a cell.  [test_faulty_json_lines_are_told_by_line]
     """
-    try:
+    with telling_damage(path):
         names, columns, quoted = _read(path, private=as_text, encoding=encoding or "utf-8")
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise InputError(f"{path}: the gzip data is damaged or cut short. Compress the file again.") from None
     text = pa.table({name: pa.array(columns[name], pa.string()) for name in names})
     if as_text:
         return text
@@ -81,7 +78,7 @@ class _Number(str):
 
 
 def _objects(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open_csv(path) as handle:
+    with open_text(path) as handle:
         for number, line in enumerate(handle, start=1):
             try:
                 text = line.removeprefix(_MARK).decode(encoding)

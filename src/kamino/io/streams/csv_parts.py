@@ -1,17 +1,15 @@
-"""A CSV file, plain or compressed by gzip, as a table of text in parts."""
+"""A CSV file, plain or compressed, as a table of text in parts."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from kamino.errors import InputError
-from kamino.io.csv import check_header, open_batches, open_csv
+from kamino.io.csv import check_header, open_batches
 from kamino.io.csv_faults import find_fault
+from kamino.io.formats.compressed import open_text, telling_damage
 from kamino.io.formats.dialect import Dialect, settle
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
@@ -29,11 +27,9 @@ class CsvParts:
     def __init__(self, path: Path, *, dialect: Dialect = Dialect(), part_rows: int = PART_ROWS) -> None:
         self._state = FileState.of(path)
         self._part_rows = part_rows
-        try:
-            self._how = settle(path, open_csv, dialect)
+        with telling_damage(path):
+            self._how = settle(path, open_text, dialect)
             names = check_header(path, self._how)
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise _damaged(path) from None
         self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
         for _ in self._batches(names):
             pass
@@ -50,13 +46,8 @@ class CsvParts:
     def _batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         self._state.check()
         path = self._state.path
-        try:
-            yield from open_batches(path, list(self.schema.names), names, self._how)
-        except pa.ArrowInvalid:
-            find_fault(path, self._how, num_columns=len(self.schema.names))
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise _damaged(path) from None
-
-
-def _damaged(path: Path) -> InputError:
-    return InputError(f"{path}: the gzip data is damaged or cut short. Compress the file again.")
+        with telling_damage(path):
+            try:
+                yield from open_batches(path, list(self.schema.names), names, self._how)
+            except pa.ArrowInvalid:
+                find_fault(path, self._how, num_columns=len(self.schema.names))

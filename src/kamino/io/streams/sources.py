@@ -38,7 +38,7 @@ def stream_kind(source: object) -> str | None:
     name = path.name.lower()
     if is_many(path) or name.endswith(".parquet"):
         return "parquet"
-    return "csv" if name.endswith((".csv", ".csv.gz")) else None
+    return "csv" if name.endswith((".csv", ".csv.gz", ".csv.zst")) else None
 
 
 def is_large(source: object, query: str | None = None) -> bool:

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from kamino.arrays import IntArray
+from kamino.io.databases.storing import DatabaseTable
+from kamino.io.formats.compressed import kind_of
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.block_workers import ALONE, Block, BlockJob, draw_by_workers
 from kamino.pipeline.output.block_world import BlockWorld
@@ -29,8 +31,8 @@ WHOLE_BLOCKS = 4
 
 
 def takes_blocks(path: str | os.PathLike[str]) -> bool:
-    """Whether a table can be written to a file of this kind block by block."""
-    return Path(path).suffix.lower() in (".csv", ".parquet")
+    """Whether a table can be written to this place block by block: a database, or a file of this kind."""
+    return DatabaseTable.of(path) is not None or kind_of(Path(path)) in (".csv", ".parquet")
 
 
 def in_blocks(fitted: Fitted, num_rows: int, *, given: object = None, ways: Ways = Ways()) -> bool:

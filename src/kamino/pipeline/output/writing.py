@@ -17,10 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kamino.constraints import DenialConstraint, print_constraint
+from kamino.constraints.counting.in_parts import Parts
 from kamino.errors import InputError, SamplingError
 from kamino.io.atomic import StagedFile, moved_aside, place_together, staged, target_of, telling_what_failed
 from kamino.io.databases.catalogue import Catalogue
-from kamino.io.databases.storing import MADE_BY, DatabaseTable, StagedTable, digest_of_rows, staged_table
+from kamino.io.databases.row_digest import digest_of_parts, digest_of_rows
+from kamino.io.databases.storing import MADE_BY, DatabaseTable, StagedTable, staged_table
 from kamino.io.normalise import normalise_table
 from kamino.io.write import check_spreadsheet_safe, check_table_path, stage_parts, stage_stream
 from kamino.pipeline.fitted import Fitted
@@ -117,7 +119,7 @@ def write_drawn(
         vouchers = [stack.enter_context(staged(each)) for each in certificates]
         stack.enter_context(telling_what_failed(output))
         if by_block:
-            counts = _write_blocks(fitted, num_rows, table, rng, ways)
+            counts = _write_blocks(drawing, _blocks_into_file(table, fitted.schema, ways))
         else:
             counts = drawing.write_clean(columns, _into_file(table, fitted.schema, ways))
         digest = _sha256(table.temporary)
@@ -145,11 +147,16 @@ def _write_to_database(drawing: _Drawing, target: DatabaseTable, catalogue: Cata
     kinds = normalise_table(next(_parts(drawing.fitted, drawing.none(), 0)), where=str(target)).schema
     strict = [name for name, each in schema.attributes.items() if not each.nullable]
     keys = [name for name, each in schema.attributes.items() if isinstance(each, Key)]
-    sweeps, columns = drawing.draw()
+    by_block = in_blocks(drawing.fitted, drawing.num_rows, given=drawing.given, ways=drawing.ways)
+    sweeps, columns = (SweepLog(), {}) if by_block else drawing.draw()
     with staged(target.certificate) as voucher, telling_what_failed(target.certificate):
         with staged_table(target, kinds, catalogue=catalogue, strict=strict, keys=keys) as table:
-            counts = drawing.write_clean(columns, _into_database(table))
-            digest = digest_of_rows(table.read())
+            if by_block:
+                counts = _write_blocks(drawing, _blocks_into_database(table))
+                digest = digest_of_parts(table)
+            else:
+                counts = drawing.write_clean(columns, _into_database(table))
+                digest = digest_of_rows(table.read())
             certificate = drawing.certify(counts, sweeps, digest, {"table": str(target)})
             _write_json(certificate, voucher)
             with moved_aside(voucher):
@@ -235,19 +242,33 @@ class _Drawing:
         )
 
 
-def _write_blocks(fitted: Fitted, num_rows: int, file: StagedFile, rng: np.random.Generator, ways: Ways) -> Counted:
-    """Draw and write block after block, and count what the file breaks as it reads back, part by part.
+# Writes parts of a table, and gives what reads them back in parts.
+PutParts: TypeAlias = Callable[[Iterator[pa.Table]], Parts]
+
+
+def _blocks_into_file(file: StagedFile, schema: Schema, ways: Ways) -> PutParts:
+    safe, decimals = ways.spreadsheet_safe, time_decimals(schema)
+    return lambda parts: stage_stream(parts, file, spreadsheet_safe=safe, decimals=decimals)
+
+
+def _blocks_into_database(table: StagedTable) -> PutParts:
+    def put(parts: Iterator[pa.Table]) -> Parts:
+        table.write(normalise_table(part, where="drawn table") for part in parts)
+        return table
+
+    return put
+
+
+def _write_blocks(drawing: _Drawing, put: PutParts) -> Counted:
+    """Draw and write block after block, and count what was written as it reads back, part by part.
 
     Guarantees:
         Memory does not grow with the rows.  [test_memory_of_blocks_does_not_grow]
+        A database gets the rows that a file gets.  [test_blocks_go_into_a_database]
     """
-    check_keys(fitted.schema.attributes, num_rows)
-    written = stage_stream(
-        _block_parts(fitted, num_rows, rng, ways),
-        file,
-        spreadsheet_safe=ways.spreadsheet_safe,
-        decimals=time_decimals(fitted.schema),
-    )
+    fitted, ways = drawing.fitted, drawing.ways
+    check_keys(fitted.schema.attributes, drawing.num_rows)
+    written = put(_block_parts(fitted, drawing.num_rows, drawing.rng, ways))
     ways.progress(Stage.CHECK)
     counts = count_parts(fitted, written)
     if counts.broken:

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from kamino.errors import InputError, KaminoError, PrivacyError
 from kamino.io import read_table
-from kamino.io.databases.storing import DatabaseTable, digest_of_rows
+from kamino.io.databases.row_digest import digest_of_rows
+from kamino.io.databases.storing import DatabaseTable
 from kamino.io.normalise import normalise_table
 from kamino.io.write import read_written
 from kamino.model.saved import shown
@@ -68,7 +69,7 @@ class Case:
             if self.database is not None:
                 # Types of a database differ from those that rows are drawn with: a decimal may have more digits there.
                 return self.stored.cast(types) if self.stored.column_names == types.names else self.stored
-            return read_written(self.path, self.path.suffix.lower(), types=types)
+            return read_written(self.path, self.path.name, types=types)
         except KaminoError as problem:
             return InputError(str(problem))
         except pa.ArrowInvalid:
