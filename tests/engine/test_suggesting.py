@@ -205,19 +205,24 @@ def test_chance_of_an_order_is_not_overstated(weights: list[int]) -> None:
 
 
 def test_columns_of_two_values_suggest_exact_comparisons_only() -> None:
-    """Who cannot walk can rarely climb: that is correlation, and no order. Who was convicted was charged, always."""
-    rng, rows = np.random.default_rng(4), 16_000
-    frail = rng.normal(size=rows)
-    table = pa.table({f"c{i}": (frail + 0.5 * rng.normal(size=rows) > 0.3 + 0.1 * i).astype(int) for i in range(6)})
-    table = table.append_column("charged", pa.array((rng.random(rows) < 0.5).astype(int)))
-    convicted = table.column("charged").to_numpy() * (rng.random(rows) < 0.5)
-    table = table.append_column("convicted", pa.array(convicted.astype(int)))
+    """Who climbs walks, but for a few: no constraint. Who was convicted was charged."""
+    rng, rows = np.random.default_rng(4), 60_000
+    frail, half, charged = rng.normal(size=rows), rng.random(rows) < 0.5, rng.random(rows) < 0.5
+    table = pa.table(
+        {
+            **{f"c{i}": (frail + 0.1 * rng.normal(size=rows) > 0.3).astype(int) for i in range(3)},
+            "walks": half.astype(int),
+            "climbs": np.where(half, rng.random(rows) < 0.5, rng.random(rows) < 0.01).astype(int),
+            "charged": charged.astype(int),
+            "convicted": (charged & (rng.random(rows) < 0.5)).astype(int),
+        }
+    )
     found: list[str] = []
     for seed in range(10):
         gate = Gate(Budget(epsilon=2.0, delta=1e-6), noise=SeededNoise(seed))
         found += [each.line for each in suggest_constraints(PrivateTable(table), gate, ordered=table.column_names)]
     assert set(found) == {"check (convicted <= charged)"}
-    assert len(found) >= 7  # of forty runs, three miss it
+    assert len(found) >= 7  # noise hides it in few runs
 
 
 def test_noise_alone_suggests_nothing() -> None:

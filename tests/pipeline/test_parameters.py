@@ -36,7 +36,7 @@ def test_every_setting_is_a_keyword() -> None:
     for each in given:
         assert keywords[each.name].kind is inspect.Parameter.KEYWORD_ONLY
         assert keywords[each.name].default in (None, each.default)
-        assert f"\n        {each.name}: " in (Synthesizer.__doc__ or ""), f"{each.name} is not explained"
+        assert f"\n    {each.name}: " in (inspect.getdoc(Synthesizer) or ""), f"{each.name} is not explained"
     assert Synthesizer().settings == Settings()
 
 
