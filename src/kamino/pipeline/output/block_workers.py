@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, Any, TypeAlias
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +39,8 @@ class Workers:
 
     >>> Workers.of("4").number, Workers.of("tcp://10.0.0.1:8786").cluster
     (4, 'tcp://10.0.0.1:8786')
+    >>> Workers.of("spark://local[2]").cluster
+    'spark://local[2]'
     """
 
     number: int = 1
@@ -49,7 +50,7 @@ class Workers:
     def of(given: int | str | None) -> Workers:
         """Read a number of processes, `tcp://…` of a Dask scheduler, or `spark://…` of a Spark master."""
         text = "1" if given is None else str(given)
-        if urlsplit(text).scheme in ("tcp", "tls", "spark"):
+        if text.partition("://")[0] in ("tcp", "tls", "spark"):
             return Workers(cluster=text)
         if isinstance(given, bool) or not text.isdigit() or not 1 <= int(text) <= MOST_WORKERS:
             raise InputError(
