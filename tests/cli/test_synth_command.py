@@ -85,7 +85,10 @@ BAD = {
     "rows below 0": (("tax.csv", "-n", "-4", "-o", "bad.csv"), "rows"),
     "unreadable": (("broken.parquet", "-o", "bad.csv"), "broken.parquet"),
     "no header": (("blank.csv", "-o", "bad.csv"), "blank.csv"),
-    "output kind": (("tax.csv", "-o", "bad.xlsx"), "a name ending in .csv, .csv.gz, .csv.zst, .tsv, .jsonl, .parquet or .feather"),
+    "output kind": (
+        ("tax.csv", "-o", "bad.xlsx"),
+        "a name ending in .csv, .csv.gz, .csv.zst, .tsv, .jsonl, .parquet or .feather",
+    ),
     "output folder": (("tax.csv", "-o", "nowhere/bad.csv"), "there is no folder nowhere"),
     "full disk": (("tax.csv", "--trust-domain", "-o", "/dev/full/bad.csv"), "bad.csv"),
 }
