@@ -69,6 +69,21 @@ def test_the_bytes_are_forced_to_disk_before_the_rename(tmp_path: Path, monkeypa
     assert calls == ["fsync", "replace", "fsync"]
 
 
+def test_a_file_that_another_writer_is_moving_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("old\n")
+    real = os.chmod
+
+    def chmod(file: Path, mode: int) -> None:
+        path.unlink(missing_ok=True)
+        real(file, path.stat().st_mode & mode)
+
+    monkeypatch.setattr("kamino.io.atomic.os.chmod", chmod)
+    with atomic_file(path) as handle:
+        handle.write(b"new\n")
+    assert path.read_text() == "new\n"
+
+
 def test_a_link_and_the_mode_of_the_file_are_kept(tmp_path: Path) -> None:
     real = tmp_path / "real.csv"
     real.write_bytes(b"old")

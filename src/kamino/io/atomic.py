@@ -43,11 +43,15 @@ class StagedFile:
     def open(self) -> Iterator[BinaryIO]:
         """Open the temporary file, empty; when the block ends well its bytes are on the disk."""
         with open(self.temporary, "wb") as handle:
-            if self.target.exists():
-                os.chmod(self.temporary, self.target.stat().st_mode & 0o777)
+            self.take_mode()
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
+
+    def take_mode(self) -> None:
+        """Who may read the old file may read the new one; another writer may be moving the old one just now."""
+        with suppress(FileNotFoundError):
+            os.chmod(self.temporary, self.target.stat().st_mode & 0o777)
 
 
 def target_of(path: Path) -> Path:
@@ -225,6 +229,8 @@ def moved_aside(file: StagedFile) -> Iterator[None]:
 def _swap(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
     """Steps 1 to 4. Each change of a name is one call, and the folders are forced to the disk in between."""
     with telling_what_failed(main.path):
+        for file in (main, *vouchers):
+            file.take_mode()
         _move_aside(main)
         _sync_folders(main)
         for voucher in vouchers:
