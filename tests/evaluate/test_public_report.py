@@ -17,7 +17,7 @@ from kamino.evaluate.report.document import PUBLIC
 from kamino.evaluate.report.page import render_page
 from kamino.evaluate.report.public import public_report
 from kamino.model import Cells, CodeMap, MarginalModel, ModelAttribute
-from kamino.model.marginal.network import Node
+from kamino.model.marginal.nodes import Node
 from kamino.schema import Categorical, Codec, Date, Integer, Key, Schema
 
 SCHEMA = Schema(

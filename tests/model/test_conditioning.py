@@ -12,7 +12,8 @@ import pytest
 from kamino.model.marginal import conditioning
 from kamino.model.marginal.assemble import within_groups
 from kamino.model.marginal.conditioning import condition
-from kamino.model.marginal.network import Coarse, MarginalModel, Node
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.nodes import Coarse, Node
 from kamino.model.protocol import Cells, CodeMap, ModelAttribute
 
 NAMES = "abcde"

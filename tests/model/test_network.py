@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.model.memory import MemoryMeasurer
 
 from kamino.errors import ModelError
 from kamino.model.marginal.assemble import dependence
-from kamino.model.marginal.network import MarginalModel, Node
+from kamino.model.marginal.fit_marginal import fit_marginal
+from kamino.model.marginal.frequencies import count_frequencies
+from kamino.model.marginal.graph import elimination
+from kamino.model.marginal.maps.relations import RelationLimits
+from kamino.model.marginal.marginal_schedule import MarginalSettings
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.nodes import Node
 from kamino.model.protocol import Cells, CodeMap, ModelAttribute, TupleModel
 
 SIZES = {"a": 3, "b": 5, "c": 4}
@@ -124,3 +133,65 @@ def test_unknown_attribute(model):
 def test_dependence_of_vanishing_cells_is_finite() -> None:
     joint = np.array([[1.0, 1e-200], [1e-200, 1e-200]])
     assert abs(dependence(joint, 0, 1)) < 1e-100
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_frequencies_of_a_fit_come_from_its_cliques(seed):
+    """Groups of bins, nulls and all: what cliques give is what summing the whole network gives, for every attribute."""
+    rng = np.random.default_rng(seed)
+    wide = rng.gamma(2.0, 60.0, 8_000).astype(int) % 400
+    columns = {
+        "wide": wide,
+        "near": np.clip(wide + rng.integers(-30, 30, 8_000), 0, 399),
+        "kind": (wide // 50 + rng.integers(0, 3, 8_000)) % 7,
+        "flag": (wide > 90).astype(int) ^ (rng.random(8_000) < 0.1),
+        "far": rng.integers(0, 300, 8_000),
+    }
+    sizes = {"wide": 401, "near": 401, "kind": 7, "flag": 2, "far": 300}
+    attributes = [
+        ModelAttribute(name=n, size=size, ordered=size > 9, null_code=400 if size == 401 else None)
+        for n, size in sizes.items()
+    ]
+    settings = MarginalSettings(relations=replace(RelationLimits(), most_share=0.0))
+    fitted = fit_marginal(MemoryMeasurer(columns, seed=seed), attributes, noise_multiplier=2.0, settings=settings)
+    assert any(node.groups is not None for node in fitted.nodes)
+    found = count_frequencies(fitted.nodes)
+    assert set(found) == set(fitted.sequence)
+    for name in fitted.sequence:
+        np.testing.assert_allclose(found[name], fitted.bin_marginal([name]), atol=1e-12)
+
+
+def test_frequencies_of_large_cliques_take_little_memory():
+    """A clique of 50 x 50 x 50: summed with another attribute at its side it would be 50 times as large."""
+    rng = np.random.default_rng(0)
+    parents = {"a": (), "b": ("a",), "c": ("a", "b"), "d": ("b", "c"), "e": ("c", "d"), "f": ("d", "e")}
+    nodes = []
+    for name, above in parents.items():
+        table = rng.dirichlet(np.ones(50), size=50 ** len(above))
+        attribute = ModelAttribute(name=name, size=50)
+        nodes.append(Node(attribute=attribute, cells=cells(50, range(50)), parents=above, table=table))
+    large = MarginalModel(nodes=tuple(nodes), num_rows=100.0)
+    tracemalloc.start()
+    found = {name: large.frequencies(name) for name in parents}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12 * 50**3 * 8
+    for name in ("a", "d"):
+        np.testing.assert_allclose(found[name], large.bin_marginal([name]), atol=1e-12)
+
+
+@pytest.mark.parametrize("wanted", [(), (1,), (3, 0)])
+def test_the_largest_table_is_known_before(wanted, monkeypatch):
+    rng = np.random.default_rng(1)
+    factors = [((0, 1), rng.random((4, 5))), ((1, 2, 3), rng.random((5, 6, 2))), ((0, 3), rng.random((4, 2)))]
+    seen = []
+    real = elimination.multiply
+
+    def watched(mine, out):
+        sizes = {a: size for axes, table in mine for a, size in zip(axes, table.shape, strict=True)}
+        seen.append(int(np.prod(list(sizes.values()))))
+        return real(mine, out)
+
+    monkeypatch.setattr(elimination, "multiply", watched)
+    elimination.sum_product(factors, wanted)
+    assert max(seen) == elimination.largest_table(factors, wanted)

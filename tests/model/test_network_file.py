@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from kamino.errors import ModelError
-from kamino.model.marginal.network import Coarse, MarginalModel, Node
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.nodes import Coarse, Node
 from kamino.model.protocol import Cells, CodeMap, ModelAttribute
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from kamino.constraints import Constraints
@@ -180,17 +181,28 @@ def test_weekdays_and_multiples_of_five_are_kept() -> None:
 
 
 def test_replay_passes_for_dates(replays: Any) -> None:
-    """What phases are measured and believed follows from the schema and from releases, on every neighbour."""
+    """What phases and parts are measured and believed follows from the schema and from releases, on every neighbour."""
 
     believed: list[int] = []
+    followed: list[int] = []
+    more = {"minute": Integer(min=0, max=59), "month": Integer(min=1, max=12, nullable=True)}
+    schema = Schema(attributes={**SCHEMA.attributes, **more})
+    rules = Constraints.parse("sched -> minute\nday -> month")
 
     def run(table: pa.Table, gate: Gate) -> Any:
         options = Settings(neighbours=gate.budget.neighbours, epsilon=gate.budget.epsilon)
         private = PrivateTable(table)
-        fitted = fit(private, plan_table(private, SCHEMA, Constraints(), options), gate)
+        fitted = fit(private, plan_table(private, schema, rules, options), gate)
         bundle = fitted.to_bundle()
+        followed.append(sum(name.startswith("map.") for name in bundle.arrays))
         believed.append(sum(".phase." in name for name in bundle.arrays))
         return draw(fitted, 50, np.random.default_rng(7)), dict(bundle.texts), dict(bundle.arrays)
 
-    replays(run, timetable(2000), epsilon=8.0)
+    table = timetable(2000)
+    minute, month = (
+        pc.subtract(table["sched"], pc.multiply(pc.divide(table["sched"], 100), 100)),
+        pc.month(table["day"]),
+    )
+    replays(run, table.append_column("minute", minute).append_column("month", month), epsilon=8.0)
     assert max(believed) > 0
+    assert max(followed) == 4

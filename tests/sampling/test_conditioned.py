@@ -22,7 +22,8 @@ from tests.sampling.test_guarantee import parents_along, rows_of
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
-from kamino.model.marginal.network import MarginalModel, Node
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.nodes import Node
 from kamino.model.protocol import Cells, ModelAttribute, TupleModel
 from kamino.sampling import DrawOptions, Sampling, build_plan, conditioned
 from kamino.sampling.codes.comparing import Judge

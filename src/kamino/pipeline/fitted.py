@@ -13,7 +13,7 @@ from kamino.engine.discovery import FoundDomains
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
 from kamino.io.frame_types import FrameKind
-from kamino.model import SavedModel, load_model
+from kamino.model import MarginalModel, SavedModel, load_model
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.model_file import (
     check_fits,
@@ -37,6 +37,7 @@ from kamino.pipeline.plan.references import References, to_json
 from kamino.pipeline.settings import Settings
 from kamino.sampling import SamplingPlan, build_plan, plan_for_rows
 from kamino.sampling.drawn_groups import GroupSizes
+from kamino.sampling.plan.reference_maps import reference_of
 from kamino.sampling.soft.weights import FoundWeights
 from kamino.schema import Codec, Schema
 from kamino.schema.coding.differences import Difference
@@ -85,15 +86,21 @@ class Fitted:
         Guarantees:
             A run builds it once.  [test_a_plan_is_built_once_in_a_run]
         """
-        if self.sampling is not None:
-            return self.sampling
-        return build_plan(
-            self.codec,
-            self.constraints,
-            num_rows=0,  # how many rows are possible is asked by `plan_for`, which knows how many are wanted
-            references=self.references,
-            sequence=self.model.sequence,
-        )
+        planned = self.sampling
+        if planned is None:
+            planned = build_plan(
+                self.codec,
+                self.constraints,
+                num_rows=0,  # how many rows are possible is asked by `plan_for`, which knows how many are wanted
+                references=self.references,
+                sequence=self.model.sequence,
+            )
+        return self.with_learned_maps(planned)
+
+    def with_learned_maps(self, plan: SamplingPlan) -> SamplingPlan:
+        """A plan that follows the maps that the model knows of every value, beside those that were given."""
+        learned = self.model.maps if isinstance(self.model, MarginalModel) else ()
+        return plan.with_maps(reference_of(each, self.codec) for each in learned)
 
     def plan_for(self, num_rows: int) -> SamplingPlan:
         """How a table of `num_rows` rows is drawn; raises a `SamplingError` where so many are impossible."""

@@ -21,6 +21,7 @@ from kamino.constraints import DenialConstraint
 from kamino.constraints.counting.conjunction import equal_attributes
 from kamino.sampling.codes.choices import make_choices
 from kamino.sampling.codes.comparing import Columns, Judge, Mask
+from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.plan.sampling_plan import SamplingPlan, Step
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def complete_world(
     """The columns that constraints on pairs name, of the first block and of rows for all values that it lacks.
 
     Guarantees:
-        Every value of a left side that may be completed is there.  [test_a_world_knows_all_left_sides]
+        Every value of a left side that may be completed is there, unless its map asks for what the first block does not
+        have.  [test_a_world_knows_all_left_sides]
+        What is added follows the maps.  [test_blocks_follow_the_parts, test_blocks_follow_references]
         No hard constraint is broken by what was added.  [test_a_completed_world_breaks_nothing]
     """
     pairs = [c for step in plan.steps for c in step.constraints]
@@ -65,18 +68,43 @@ def _only_equal(name: str, constraint: DenialConstraint) -> bool:
 def _rows_for(
     judge: Judge, plan: SamplingPlan, model: TupleModel, first: Columns, step: Step, rng: np.random.Generator
 ) -> dict[str, IntArray]:
-    """A row for each value of an attribute that the first block does not have."""
+    """A row for each value of an attribute that the first block does not have, as far as maps have one for it."""
     rows, values = _places(judge, model, first, step, rng)
+    maps = [each for each in plan.references.values() if each.left == (step.attribute,) and each.right in first]
+    wanted = {each.right: each.find({step.attribute: values}) for each in maps}
+    alone = {name for name in wanted if _is_told_by(step.attribute, name, plan)}
+    rows = _rows_with(first, {name: codes for name, codes in wanted.items() if name not in alone}, rows, rng)
     made = {name: codes[rows] for name, codes in first.items()} | {step.attribute: values}
+    made |= {name: np.where(wanted[name] >= 0, wanted[name], made[name]) for name in alone}
     for later in _followers(plan, step.attribute):
         earlier = {name: made[name] for name in plan.sequence[: plan.sequence.index(later.attribute)]}
         choices = make_choices(model.conditional(later.attribute, earlier, len(rows)), judge, later.checks, earlier)
         drawn = choices.draw(rng, independent=True)
         made[later.attribute] = np.where(drawn >= 0, drawn, made[later.attribute])
     kept = np.ones(len(rows), dtype=np.bool_)
+    for name, codes in wanted.items():
+        kept &= (codes < 0) | (made[name] == codes) | judge.is_null(name, made[name])
     for check in (check for each in plan.steps for check in each.checks):
         kept &= ~judge.violates(check, made, made)
     return {name: codes[kept] for name, codes in made.items()}
+
+
+def _is_told_by(left: str, right: str, plan: SamplingPlan) -> bool:
+    """Whether constraints on pairs speak of an attribute only as what follows from another, alone."""
+    naming = [c for step in plan.steps for c in step.constraints if right in c.attributes]
+    return all(set(c.attributes) == {left, right} and left in equal_attributes(c) for c in naming)
+
+
+def _rows_with(first: Columns, wanted: Mapping[str, IntArray], rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """Exchange rows of the first block for others that have the wanted codes, where there are such."""
+    if not wanted or len(rows) == 0:
+        return rows
+    num_rows = len(next(iter(first.values())))
+    shuffled = rng.permutation(num_rows)
+    keys = join_keys([np.concatenate([first[name][shuffled], codes]) for name, codes in wanted.items()])
+    there, place = np.unique(keys[:num_rows], return_index=True)
+    found = np.minimum(np.searchsorted(there, keys[num_rows:]), len(there) - 1)
+    return np.where(there[found] == keys[num_rows:], shuffled[place[found]], rows)
 
 
 def _followers(plan: SamplingPlan, name: str) -> Iterator[Step]:

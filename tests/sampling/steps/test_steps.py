@@ -6,6 +6,7 @@ import contextlib
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.sampling.exactness import make_task
 from tests.sampling.fakes import FakeModel, integers
@@ -436,3 +437,31 @@ def test_combinations_that_hardly_occur_take_no_value() -> None:
     codes = DRAWERS[StepKind.OWNERSHIP](task)
     assert set(np.unique((x != y)[codes < 0])) == {True}
     assert np.bincount(codes[codes >= 0], minlength=20).min() > 100
+
+
+@pytest.mark.parametrize("known", [600, 300])
+def test_maps_of_all_right_sides_are_followed(known: int) -> None:
+    """a -> y, z with public maps and nulls on every side: rows hold a value of their y and z, evenly of all that have.
+
+    Of the values that the map does not know, all may be somebody's.
+    """
+    codec = integers(y=-6, z=-10, a=-600)
+    references = {
+        (("a",), "y"): pa.table({"a": range(known), "y": [i // 10 % 6 for i in range(known)]}),
+        (("a",), "z"): pa.table({"a": range(known), "z": [i % 10 for i in range(known)]}),
+    }
+    rules = Constraints.parse("a -> y\na -> z")
+    plan = build_plan(codec, rules, sequence=("y", "z", "a"), references=references)
+    model = FakeModel(codec, ("y", "z", "a"), max_bins=40)
+    table = draw_table(plan, model, codec, 12_000, np.random.default_rng(0))
+    y, z, a = (table[name] for name in "yza")
+    mapped = a < known
+    there = mapped & (y < 6)
+    assert (a[there] // 10 % 6 == y[there]).all()
+    assert (a[mapped & (z < 10)] % 10 == z[mapped & (z < 10)]).all()
+    assert broken_constraints(codec, table, list(rules)) == ()
+    held = np.bincount(a[a < 600], minlength=600)
+    assert (held[:known] > 0).mean() > 0.85
+    if known == 300:
+        assert held[known:].sum() > 0.2 * len(a)
+    assert 0 < (a == 600).mean() < 0.1

@@ -13,7 +13,8 @@ from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.factor import first_of_runs, without_groups
 from kamino.model.marginal.graph.inference import Fit
 from kamino.model.marginal.maps.links import Link, drop_implied, measure_link, wide_cells
-from kamino.model.marginal.network import Coarse, MarginalModel, Node
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.nodes import Coarse, Node
 from kamino.model.marginal.pairs.rounds import find_determined, pair_answers
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import FloatArray, IntArray, Measurer

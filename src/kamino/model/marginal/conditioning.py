@@ -16,7 +16,8 @@ import numpy as np
 from kamino.arrays import distinct
 from kamino.model.marginal.graph.elimination import Factor, multiply
 from kamino.model.marginal.graph.factor import first_of_runs
-from kamino.model.marginal.network import Coarse, MarginalModel, Node, parents_of
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.nodes import Coarse, Node, parents_of
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray
 
 # No table of a conditioned model gets larger than this.

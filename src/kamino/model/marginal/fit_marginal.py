@@ -1,12 +1,13 @@
 """Fitting the marginal backend, from the first histogram to the network.
 
-histograms -> bins -> close relations -> rounds of marginals and inference -> links of wide attributes -> network
+histograms -> maps of dependencies -> bins -> close relations -> rounds of marginals and inference
+-> links of wide attributes -> network
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.masks import apply_masks
 from kamino.model.marginal.maps.links import Link, plan_links
+from kamino.model.marginal.maps.part_maps import as_steps, known_masks, measure_part_maps
 from kamino.model.marginal.maps.relations import measure_relations
 from kamino.model.marginal.maps.step_maps import StepMap, cut_at_steps, join_masks, measure_step_maps, step_masks
 from kamino.model.marginal.marginal_schedule import (
@@ -34,6 +36,7 @@ from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
 from kamino.model.marginal.pairs.scoring import needed_for_scores
 from kamino.model.marginal.purse import Purse
+from kamino.model.parts import KnownMap
 from kamino.model.protocol import Candidate, Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
 
@@ -71,12 +74,11 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     order = tuple(place[name] for name in plan.sequence) if plan.sequence is not None else None
     functional = [(place[x], place[y]) for x, y in plan.hints.functional]
     before = purse.spent
-    stepping = [(place[x], place[y]) for x, y in plan.stepping]
-    maps = measure_step_maps(attributes, histograms, stepping, measurer, purse, settings.step_share(len(stepping)))
+    maps = _measure_maps(measurer, plan, histograms, purse)
     taken = purse.spent - before
     frame = _make_frame(plan, histograms, num_rows, order, maps)
-    # What a step function tells of X needs X in the model: no other right side takes X out of it as a link.
-    functional = [pair for pair in functional if pair[0] not in {each.left for each in maps}]
+    # What a map tells of X needs X in the model: no other right side takes X out of it as a link.
+    functional = [pair for pair in functional if pair[0] not in maps.lefts]
     links = plan_links(
         frame.sizes,
         [a.size for a in attributes],
@@ -89,7 +91,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     frame = _without_wide(frame, links)
     ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
     before = purse.spent
-    alone = frozenset(a for link in links for a in (link.wide, *link.owners)) | {each.left for each in maps}
+    alone = frozenset(a for link in links for a in (link.wide, *link.owners)) | maps.lefts
     alone |= {place[name] for name in plan.hints.tied}
     found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=alone)
     taken += purse.spent - before
@@ -100,13 +102,44 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
         rounds=_rounds(plan, frame, reserved + taken),
         effort=settings.effort,
         reserved=reserved,
-        forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in frame.allowed),
+        forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}),
         joined=tuple(link.owners for link in links),
         determined=_known(frame, functional),
     )
     fit = fit_rounds(frame, first, measurer, purse, rounds)
     tables = measure_links(frame, fit, links, histograms, measurer, purse)
-    return build_network(frame, fit, histograms, tables, purse)
+    return replace(build_network(frame, fit, histograms, tables, purse), maps=maps.known)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Maps:
+    """The maps of dependencies that were found as boundaries, and those that follow a part of their left side."""
+
+    steps: tuple[StepMap, ...]
+    known: tuple[KnownMap, ...]
+    place: Mapping[str, int]
+
+    @property
+    def lefts(self) -> frozenset[int]:
+        return frozenset((*(each.left for each in self.steps), *(self.place[each.left] for each in self.known)))
+
+    @property
+    def pairs(self) -> frozenset[tuple[int, int]]:
+        """The dependencies that are known, which no pair of bins tells more about."""
+        both = [sorted((self.place[each.left], self.place[each.right])) for each in self.known]
+        return frozenset((first, second) for first, second in both)
+
+
+def _measure_maps(measurer: Measurer, plan: MarginalPlan, histograms: Sequence[Histogram], purse: Purse) -> _Maps:
+    """Find dependencies that follow a part, and among the others those that are step functions."""
+    attributes, settings, place = plan.attributes, plan.settings, positions(plan.attributes)
+    following = plan.hints.following if settings.part_maps else ()
+    share = settings.part_share(len(following))
+    known = measure_part_maps(attributes, histograms, following, measurer, purse, share)
+    share, found = settings.step_share(len(plan.stepping)), {(each.left, each.right) for each in known}
+    stepping = [(place[x], place[y]) for x, y in plan.stepping if (x, y) not in found]
+    steps = measure_step_maps(attributes, histograms, stepping, measurer, purse, share)
+    return _Maps(steps=tuple(steps), known=tuple(known), place=place)
 
 
 def _rounds(plan: MarginalPlan, frame: Frame, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:
@@ -177,7 +210,7 @@ def _make_frame(
     histograms: Sequence[Histogram],
     num_rows: float,
     order: tuple[int, ...] | None,
-    maps: Sequence[StepMap],
+    maps: _Maps,
 ) -> Frame:
     """Choose the bins."""
     settings, attributes = plan.settings, plan.attributes
@@ -188,10 +221,12 @@ def _make_frame(
         masses=settings.masses,
     )
     cells = tuple(choose_bins(a, h, limits) for a, h in zip(attributes, histograms, strict=True))
-    cells = cut_at_steps(attributes, cells, histograms, maps, limits)
+    steps = (*maps.steps, *as_steps(maps.known, maps.place, histograms))
+    cells = cut_at_steps(attributes, cells, histograms, steps, limits)
     cells, allowed = apply_masks(attributes, cells, plan.hints.allowed)
-    allowed = join_masks(allowed, step_masks(cells, maps))
     place = positions(attributes)
+    allowed = join_masks(allowed, step_masks(cells, maps.steps))
+    allowed = join_masks(allowed, known_masks(attributes, cells, maps.known, place))
     chains = tuple(tuple(place[name] for name in chain) for chain in plan.chains)
     return Frame(
         attributes=attributes,

@@ -23,6 +23,7 @@ from kamino.model.marginal.columns.periods import PHASE_SHARE
 from kamino.model.marginal.frame import positions
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.links import MOST_LINK_CELLS, can_link
+from kamino.model.marginal.maps.part_maps import Following
 from kamino.model.marginal.maps.relations import INDEPENDENCE, RelationLimits, can_relate
 from kamino.model.marginal.maps.step_maps import MOST_STEPS, can_step
 from kamino.model.marginal.pairs.rounds import Effort, most_marginals
@@ -37,7 +38,8 @@ Allowed = Callable[[Mapping[str, IntArray]], NDArray[np.bool_]]
 #: an order are read together, and of very many categories most single counts drown in noise anyway.
 WIDE_CELLS, MOST_CATEGORIES = 64, 256
 # The parts of the schedule.
-HISTOGRAMS, STEP_MAPS, BINS, RELATIONS, LINKS, REST = "histograms", "step maps", "bins", "relations", "links", "rest"
+HISTOGRAMS, PART_MAPS, STEP_MAPS, BINS = "histograms", "part maps", "step maps", "bins"
+RELATIONS, LINKS, REST = "relations", "links", "rest"
 #: Triples are scored in this round (the first is 0), when the strongest pairs are known.
 TRIPLES_ROUND = 2
 # The releases of an attribute's histogram beside the first.
@@ -53,7 +55,8 @@ class MarginalSettings:
     `bins_part` of the budget of a wide attribute's histogram counts its bins. Pairs are measured in bins or in
     `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
     never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
-    `step_maps` of the budget, at most, finds dependencies of ordered attributes as step functions (0: none).
+    `step_maps` of the budget, at most, finds dependencies of ordered attributes as step functions (0: none), and
+    `part_maps` those that follow a part, such as the month of a date (0: none).
     """
 
     shares: BudgetShares = field(default_factory=BudgetShares)
@@ -68,10 +71,15 @@ class MarginalSettings:
     triples: bool = True
     relations: RelationLimits = field(default_factory=RelationLimits)
     step_maps: float = 0.06
+    part_maps: float = 0.02
 
     def step_share(self, dependencies: int) -> float:
         """The share of the budget that finds the step function of one of so many dependencies."""
         return self.step_maps / max(dependencies, 2)
+
+    def part_share(self, candidates: int) -> float:
+        """The share of the budget that tells whether one of so many dependencies follows a part."""
+        return self.part_maps / max(candidates, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +88,15 @@ class Hints:
 
     functional: pairs (X, Y) of a hard functional dependency X -> Y. together: attributes to measure together.
     allowed: combinations that unary constraints allow, for the attributes they speak of. tied: attributes whose rows
-    constraints compare, which are drawn jointly and so are not read relative to another.
+    constraints compare, which are drawn jointly and so are not read relative to another. following: dependencies whose
+    right side may be a part of the left one.
     """
 
     functional: tuple[tuple[str, str], ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
     tied: frozenset[str] = frozenset()
     allowed: Mapping[tuple[str, ...], Allowed] = field(default_factory=dict)
+    following: tuple[Following, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,7 +203,7 @@ class _Draft:
 
     def schedule(self) -> Schedule:
         """All parts, in the order in which a fit comes to them."""
-        early = (self.histograms(), self.step_maps(), self.bin_counts(), self.relations())
+        early = (self.histograms(), self.part_maps(), self.step_maps(), self.bin_counts(), self.relations())
         parts = (*early, self.rounds(), self.rest(), self.links())
         return Schedule(releases=tuple(release for part in parts for release in part))
 
@@ -229,6 +239,27 @@ class _Draft:
         """The part of an attribute's budget that counts its bins: none where single codes are as few."""
         most = self.settings.parts + self.settings.masses
         return self.settings.bins_part if attribute.ordered and attribute.size > most else 0.0
+
+    def part_maps(self) -> Iterator[PlannedRelease]:
+        """Dependencies whose right side may follow a part of the left one."""
+        asked = self.hints.following if self.settings.part_maps else ()
+        if not asked:
+            return
+        named = {a.name: a for a in self.attributes}
+        share = self.settings.part_share(len(asked))
+        yield PlannedRelease(
+            part=PART_MAPS,
+            kind="counts",
+            what="dependencies by parts of dates and numbers, such as months and last digits, taken off the rounds",
+            attributes=tuple(dict.fromkeys(name for each in asked for name in (each.left, each.right))),
+            choose=2,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(share),
+            most_cells=max(each.part.map.bins * named[each.right].size for each in asked),
+            most=len(asked),
+            share=share * len(asked),
+            whole=self.noise_multiplier,
+        )
 
     def step_maps(self) -> Iterator[PlannedRelease]:
         """Dependencies of ordered attributes with the groups they determine."""

@@ -12,10 +12,12 @@ import numpy as np
 
 from kamino.errors import ModelError
 from kamino.model.marginal.even_draws import draw_bins, draw_codes
-from kamino.model.marginal.graph.elimination import Factor, sum_product
+from kamino.model.marginal.frequencies import count_frequencies
+from kamino.model.marginal.graph.elimination import Factor, largest_table, sum_product
 from kamino.model.marginal.maps.relative import Relative
+from kamino.model.marginal.nodes import Node, parents_of
+from kamino.model.parts import KnownMap
 from kamino.model.protocol import (
-    Cells,
     Conditional,
     FloatArray,
     IntArray,
@@ -27,57 +29,8 @@ from kamino.schema.coding.joint_codes import distinct_values, flatten_codes
 
 #: Rows that are drawn to count marginals which no sum over the network gives.
 COUNTED_ROWS = 200_000
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Coarse:
-    """P(group of an attribute's bins | parents), parents in C order on the rows; `in_groups` says which are groups."""
-
-    parents: tuple[str, ...]
-    in_groups: tuple[bool, ...]
-    table: FloatArray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Node:
-    """An attribute, its bins, its parents, and P(bin | parents' bins): parents' bins in C order on the rows.
-
-    `in_groups` says which parents are read in groups of their bins; without it, none. `groups` are those of this
-    attribute's own bins, for others to read. With `coarse`, `table` is P(bin | group of the bin, parents).
-
-    An attribute that is read relative to another (`relative`) has fine bins in `cells`; its parents see its quantile
-    bins, and `table` says how much likelier each quantile bin is than its base alone makes it.
-    """
-
-    attribute: ModelAttribute
-    cells: Cells
-    parents: tuple[str, ...]
-    table: FloatArray
-    relative: Relative | None = None
-    in_groups: tuple[bool, ...] = ()
-    groups: IntArray | None = None
-    coarse: Coarse | None = None
-
-    @property
-    def all_parents(self) -> tuple[str, ...]:
-        """The attributes that the bins or their groups depend on."""
-        return tuple(dict.fromkeys((*self.parents, *(self.coarse.parents if self.coarse is not None else ()))))
-
-    def grouped_view(self) -> View:
-        """How the groups of the attribute's bins are read."""
-        if self.groups is None:
-            raise ModelError(f"attribute {self.attribute.name!r} has no groups of bins.")
-        return self.view.merged(self.groups)
-
-    @property
-    def view(self) -> View:
-        """How the model reads the attribute."""
-        return self.cells.map if self.relative is None else self.relative.view
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The attributes whose codes the model needs to read this one."""
-        return (self.attribute.name,) if self.relative is None else (self.attribute.name, self.relative.view.base)
+#: Larger tables than this are not summed: half a gigabyte.
+MOST_SUMMED = 1 << 26
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,6 +45,8 @@ class MarginalModel:
     nodes: tuple[Node, ...]
     num_rows: float
     releases: tuple[tuple[str, float], ...] = ()
+    maps: tuple[KnownMap, ...] = ()
+    """Maps of dependencies that are known of every value, for whoever draws rows that keep them."""
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -172,15 +127,19 @@ class MarginalModel:
     def bin_marginal(self, attributes: Sequence[str]) -> FloatArray:
         """Return the joint probabilities of the bins of `attributes`, one axis each.
 
-        They are exact, unless an attribute is read relative to another: then they are counted in drawn rows.
+        They are exact, unless an attribute is read relative to another, or sums would take much memory: then they are
+        counted in drawn rows.
         """
         if any(node.relative is not None for node in self.nodes):
             return self._counted(attributes)
         factors, axis = self.factors()
-        return sum_product(factors, [axis[self.node(name).attribute.name] for name in attributes])
+        wanted = [axis[self.node(name).attribute.name] for name in attributes]
+        if largest_table(factors, wanted) > MOST_SUMMED:
+            return self._counted(attributes)
+        return sum_product(factors, wanted)
 
     def frequencies(self, attribute: str) -> FloatArray:
-        """Return the probability of each bin of an attribute: from its ancestors alone, where that can be summed.
+        """Return the probability of each bin of an attribute: from cliques, or from its ancestors alone.
 
         Guarantees:
             Equals `bin_marginal`.  [test_frequencies_are_marginals]
@@ -191,7 +150,7 @@ class MarginalModel:
 
     @cached_property
     def _frequencies(self) -> dict[str, FloatArray]:
-        return {}
+        return count_frequencies(self.nodes)
 
     def _upto(self, attribute: str) -> MarginalModel:
         """Return the model of an attribute and of those that its distribution depends on."""
@@ -274,11 +233,6 @@ class MarginalModel:
         from kamino.model.marginal.network_file import rebuild
 
         return rebuild(meta, arrays)
-
-
-def parents_of(parents: Sequence[str], in_groups: Sequence[bool]) -> list[tuple[str, bool]]:
-    """Return parents, each with whether it is read in groups; without a word about it, none is."""
-    return list(zip(parents, in_groups or (False,) * len(parents), strict=True))
 
 
 def tilted(

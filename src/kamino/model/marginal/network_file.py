@@ -12,7 +12,9 @@ import numpy as np
 from kamino.errors import ModelError
 from kamino.model.marginal.graph.factor import first_of_runs
 from kamino.model.marginal.maps.relative import Relative
-from kamino.model.marginal.network import Coarse, MarginalModel, Node, parents_of
+from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.nodes import Coarse, Node, parents_of
+from kamino.model.parts import KnownMap
 from kamino.model.phase import MOST_PHASES, Phase, PhaseWeights
 from kamino.model.protocol import MOST_ROWS, Cells, CodeMap, ConditionalMap, IntArray, ModelAttribute
 from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
@@ -57,12 +59,16 @@ def describe(model: MarginalModel) -> tuple[dict[str, Any], dict[str, np.ndarray
         arrays[f"{i}.share"] = cells.share
         for digit, part in enumerate(cells.weights.parts if cells.weights is not None else ()):
             arrays[f"{i}.phase.{digit}"] = part
-    meta = {
+    meta: dict[str, Any] = {
         "format": FORMAT,
         "num_rows": model.num_rows,
         "nodes": nodes,
         "releases": [list(r) for r in model.releases],
     }
+    if model.maps:  # models without maps say nothing, as those of earlier versions did
+        meta["maps"] = [{"left": each.left, "right": each.right} for each in model.maps]
+    for i, each in enumerate(model.maps):
+        arrays |= {f"map.{i}.starts": each.starts, f"map.{i}.values": each.values}
     return meta, arrays
 
 
@@ -70,19 +76,37 @@ def rebuild(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Margin
     """Rebuild a network from `describe`; see `MarginalModel.from_arrays`."""
     if meta.get("format") != FORMAT:
         raise ModelError(f"the model has format {shown(meta.get('format'))}; this version reads {FORMAT!r}.")
-    fields, own = Fields(meta, where="model").only("format", "num_rows", "nodes", "releases"), Arrays(arrays)
+    fields = Fields(meta, where="model").only("format", "num_rows", "nodes", "releases", "maps")
+    own = Arrays(arrays)
     nodes: dict[str, Node] = {}
     described = fields.objects("nodes")
     refuse_repeated([each.text("name") for each in described])
     for i, each in enumerate(described):
         node = _node(i, each, nodes, own)
         nodes[node.attribute.name] = node
+    maps = _maps(fields.objects("maps"), nodes, own) if "maps" in set(fields) else ()
     own.refuse_others()
     return MarginalModel(
         nodes=tuple(nodes.values()),
         num_rows=fields.number("num_rows", least=0, most=MOST_ROWS),
         releases=_releases(fields.items("releases")),
+        maps=maps,
     )
+
+
+def _maps(described: Sequence[Fields], nodes: Mapping[str, Node], arrays: Arrays) -> tuple[KnownMap, ...]:
+    """Read the maps of dependencies; each is of attributes that there are, and stays inside their domains."""
+    found: dict[tuple[str, str], KnownMap] = {}
+    for i, each in enumerate(described):
+        left, right = each.only("left", "right").text("left"), each.text("right")
+        if left not in nodes or right not in nodes or left == right or (left, right) in found:
+            raise ModelError(f"map {i} is not of two attributes of the model, or there twice.")
+        runs = arrays.shape(f"map.{i}.starts")[0] if arrays.shape(f"map.{i}.starts") else 0
+        starts, values = arrays.codes(f"map.{i}.starts", runs), arrays.codes(f"map.{i}.values", runs)
+        if runs == 0 or starts[-1] >= nodes[left].attribute.size or values.max() >= nodes[right].attribute.size:
+            raise ModelError(f"map {i} has codes outside the domains of its attributes.")
+        found[left, right] = KnownMap(left=left, right=right, starts=starts, values=values)
+    return tuple(found.values())
 
 
 def _node(i: int, fields: Fields, earlier: Mapping[str, Node], arrays: Arrays) -> Node:

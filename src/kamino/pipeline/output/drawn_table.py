@@ -133,10 +133,11 @@ def _plan(fitted: Fitted, num_rows: int, checks: Sequence[DenialConstraint] = ()
     """The plan that was kept, or one that also keeps a condition."""
     if not checks:
         return fitted.plan_for(num_rows)
-    return build_plan(
+    plan = build_plan(
         fitted.codec,
         (*fitted.constraints, *checks),
         num_rows=num_rows,
         references=fitted.references,
         sequence=fitted.model.sequence,
     )
+    return fitted.with_learned_maps(plan)

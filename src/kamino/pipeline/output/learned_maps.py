@@ -31,7 +31,8 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 def expected_right(fitted: Fitted, constraint: DenialConstraint) -> float | None:
     """The expected share of rows whose right side is the likeliest one of the original; None where it is not known.
 
-    A reference table makes it 1. Where the pair was not measured, it is what chance gives.
+    A reference table makes it 1, and so does a part of the left side that the right side follows. Where the pair was
+    not measured, it is what chance gives.
 
     Guarantees:
         It is near the true share.  [test_expected_shares_of_maps_are_near_the_true_ones]
@@ -46,6 +47,8 @@ def expected_right(fitted: Fitted, constraint: DenialConstraint) -> float | None
     model = fitted.model
     if not isinstance(model, MarginalModel):
         return None
+    if any((each.left, each.right) == (*left, right) for each in model.maps):
+        return 1.0
     if fitted.codec[right].size > _MOST_VALUES:
         return 0.0
     values = model.marginal((right,))

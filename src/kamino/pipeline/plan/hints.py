@@ -14,6 +14,7 @@ from kamino.constraints.counting.count import violations_per_row
 from kamino.model.marginal.marginal_schedule import Allowed, Hints
 from kamino.model.protocol import IntArray, ModelAttribute
 from kamino.pipeline.plan.cycles import phase_of
+from kamino.pipeline.plan.value_parts import followings
 from kamino.schema import Codec
 
 
@@ -43,7 +44,15 @@ def hints_of(constraints: Iterable[DenialConstraint], codec: Codec) -> Hints:
     functional = tuple(dict.fromkeys((next(iter(d.left)), d.right) for d in dependencies if len(d.left) == 1))
     together = tuple(dict.fromkeys((name, d.right) for d in dependencies for name in sorted(d.left)))
     tied = frozenset(name for c in every if not c.is_unary for name in c.attributes if name in codec.attributes)
-    return Hints(functional=functional, together=together, tied=tied, allowed=_allowed(hard, codec))
+    public = {(next(iter(d.left)), d.right) for c in hard if c.reference is not None and (d := dependency_of(c))}
+    unknown = [pair for pair in functional if pair not in public]
+    return Hints(
+        functional=functional,
+        together=together,
+        tied=tied,
+        allowed=_allowed(hard, codec),
+        following=tuple(followings(unknown, model_attributes(codec), codec)),
+    )
 
 
 def _allowed(hard: Iterable[DenialConstraint], codec: Codec) -> Mapping[tuple[str, ...], Allowed]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,9 @@ from kamino.errors import SamplingError
 from kamino.sampling.codes.comparing import Codes, Columns
 from kamino.sampling.codes.grouping import join_keys
 from kamino.schema import Codec
+
+if TYPE_CHECKING:
+    from kamino.model.parts import KnownMap
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +41,18 @@ class ReferenceMap:
         found = np.full(int(keys.max(initial=-1)) + 1, -1, dtype=np.int64)
         found[known] = self.right_codes
         return found[wanted] if num_rows else np.zeros(0, np.int64)
+
+
+def reference_of(known: KnownMap, codec: Codec) -> ReferenceMap:
+    """Return a map that a model knows as a reference: what it says nothing of is left out."""
+    codes = np.arange(codec[known.left].num_values, dtype=np.int64)
+    values = known(codes)
+    return ReferenceMap(
+        left=(known.left,),
+        right=known.right,
+        left_codes={known.left: codes[values >= 0]},
+        right_codes=values[values >= 0],
+    )
 
 
 def read_reference(codec: Codec, left: tuple[str, ...], right: str, table: pa.Table) -> ReferenceMap:

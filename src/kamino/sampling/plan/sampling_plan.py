@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kamino.constraints import DenialConstraint, print_constraint
+from kamino.constraints.analysis.classify import dependency_of
 from kamino.errors import SamplingError
 from kamino.sampling.plan.reference_maps import ReferenceMap
 
@@ -94,6 +95,12 @@ class SamplingPlan:
         implied = tuple(c for c in self.implied if set(c.attributes) <= set(names))
         steps = self.steps[:num_attributes]
         return SamplingPlan(sequence=names, steps=steps, implied=implied, references=self.references)
+
+    def with_maps(self, maps: Iterable[ReferenceMap]) -> SamplingPlan:
+        """Return the plan with maps that were learned of its hard dependencies; those that were given go first."""
+        known = {(d.left, d.right) for c in self.hard if (d := dependency_of(c)) is not None}
+        found = {(each.left, each.right): each for each in maps if (frozenset(each.left), each.right) in known}
+        return replace(self, references={**found, **self.references}) if found else self
 
     @property
     def hard(self) -> tuple[DenialConstraint, ...]:

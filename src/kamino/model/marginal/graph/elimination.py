@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,7 @@ def sum_product(factors: Sequence[Factor], wanted: Sequence[int]) -> FloatArray:
     """Return the sum over all but `wanted` of the product of `factors`, one axis for each wanted attribute.
 
     Attributes go from the last to the first, so a factor P(a | parents) whose attribute nobody needs sums to 1 and
-    vanishes, and no table gets larger than a clique of the model times the wanted attributes.
+    vanishes, and no table gets larger than a clique of the model times the wanted attributes (`largest_table`).
 
     Guarantees:
         Equals summing the whole joint table.  [test_marginals_match_brute_force]
@@ -29,6 +30,23 @@ def sum_product(factors: Sequence[Factor], wanted: Sequence[int]) -> FloatArray:
         axes = tuple(sorted({b for f in mine for b in f[0]} - {a}))
         live = [*rest, (axes, multiply(mine, axes))]
     return multiply(live, tuple(wanted))
+
+
+def largest_table(factors: Sequence[Factor], wanted: Sequence[int]) -> int:
+    """Return the most cells of a table that `sum_product` makes on its way.
+
+    Guarantees:
+        No table is larger.  [test_the_largest_table_is_known_before]
+    """
+    sizes = {a: size for axes, table in factors for a, size in zip(axes, table.shape, strict=True)}
+    live, largest = [set(axes) for axes, _ in factors], 1
+    for a in sorted(sizes, reverse=True):
+        if a in wanted:
+            continue
+        joined: set[int] = set().union(*(axes for axes in live if a in axes))
+        largest = max(largest, int(math.prod(sizes[b] for b in joined)))
+        live = [axes for axes in live if a not in axes] + [joined - {a}]
+    return max(largest, int(math.prod(sizes[a] for a in wanted)))
 
 
 def multiply(factors: Sequence[Factor], out: tuple[int, ...]) -> FloatArray:

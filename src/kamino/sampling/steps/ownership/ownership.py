@@ -12,7 +12,7 @@ from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
-from kamino.sampling.codes.grouping import count_matrix
+from kamino.sampling.codes.grouping import count_matrix, join_keys
 from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.ownership.owners import Owner, assign_owners
@@ -25,6 +25,10 @@ from kamino.schema.coding.joint_codes import distinct_values, number_values
 # they are drawn.
 _MAX_PAIRS = 20_000_000
 _MAX_VALUES = 200_000
+# Up to this many values are listed where maps say whose each is.
+_MOST_MAPPED = 1 << 21
+# Values that maps say nothing of are left out where less than this part of the rows are expected to have one.
+_MOST_UNKNOWN = 0.02
 # An owner with fewer rows than this part of a value's average is a stray, if at most this part of the rows are strays.
 _STRAY = 0.35
 _MOST_STRAYS = 0.2
@@ -53,6 +57,9 @@ def draw_ownership(task: Task) -> IntArray:
     if len(rows) == 0:
         return codes
     num_values = int(task.choices.width.sum())
+    if not rest and num_values <= _MOST_MAPPED and _is_mapped(task, rows, rights):
+        codes[rows] = _draw_mapped(task, rows, tuple(sorted(rights)))
+        return codes
     if len(rights) > 1:
         rows = rows[~_strays(task.keys(rights)[rows], task.choices.of_rows(rows))]
     owners, _ = number_values(task.keys(rights)[rows])
@@ -60,6 +67,45 @@ def draw_ownership(task: Task) -> IntArray:
         codes[rows] = take_as_drawn(task, rows, task.keys(rest)[rows], owners)
     else:
         codes[rows] = _draw_among_owned(task, rows, owners, tuple(sorted(rights)))
+    return codes
+
+
+def _is_mapped(task: Task, rows: IntArray, rights: frozenset[str]) -> bool:
+    """Whether maps say whose each value is, but for values that hardly any row has."""
+    name, choices = task.step.attribute, task.choices
+    if any(((name,), right) not in task.references for right in rights):
+        return False
+    values, value_run = _listed(choices)
+    unknown = np.logical_or.reduce([task.references[(name,), right].find({name: values}) < 0 for right in rights])
+    by_bin = _expected_of_owners(choices, rows, np.zeros(len(rows), dtype=np.int64))[0]
+    mass = by_bin[choices.label[value_run]] * np.exp(choices.log_share(values, value_run))
+    return bool(mass[unknown].sum() <= _MOST_UNKNOWN * mass.sum())
+
+
+def _draw_mapped(task: Task, rows: IntArray, rights: tuple[str, ...]) -> IntArray:
+    """Draw each row among the values that have its right sides in the maps; one that is null may be any.
+
+    Guarantees:
+        Rows hold values that the maps give their right sides.  [test_maps_of_all_right_sides_are_followed]
+    """
+    name = task.step.attribute
+    values, value_run = _listed(task.choices)
+    found = [task.references[(name,), right].find({name: values}) for right in rights]
+    known = np.logical_and.reduce([each >= 0 for each in found])
+    values, value_run, found = values[known], value_run[known], [each[known] for each in found]
+    codes = np.full(len(rows), DEAD, dtype=np.int64)
+    missing = np.stack([task.judge.is_null(right, task.columns[right][rows]) for right in rights])
+    for pattern in np.unique(missing, axis=1).T:
+        mine = np.flatnonzero((missing == pattern[:, None]).all(axis=0))
+        there = [i for i in range(len(rights)) if not pattern[i]]
+        both = [np.concatenate([found[i], task.columns[rights[i]][rows[mine]]]) for i in there]
+        keys = join_keys(both)
+        distinct, owners = distinct_values(keys[len(values) :])
+        place = np.minimum(np.searchsorted(distinct, keys[: len(values)]), len(distinct) - 1)
+        owner = np.where(distinct[place] == keys[: len(values)], place, Owner.FORBIDDEN)
+        by_bin = _expected_of_owners(task.choices, rows[mine], owners)
+        owned = _Owned(owner, values, value_run, _raise(by_bin, owner, task.choices.label[value_run]))
+        codes[mine] = _draw_rows(task, rows[mine], owners, owned)
     return codes
 
 
@@ -86,26 +132,32 @@ def _strays(owners: IntArray, choices: Choices) -> Mask:
 def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...]) -> IntArray:
     choices = task.choices
     num_owners = int(owners.max()) + 1
-    value_run = np.repeat(np.arange(len(choices.starts)), choices.width)
-    values = choices.starts[value_run] + _inside(choices)
-    if choices.null_bin is not None:
-        keep = choices.label[value_run] != choices.null_bin
-        value_run, values = value_run[keep], values[keep]
-    counts = count_matrix(owners, choices.context[rows], num_owners, len(choices.log_weight))
-    by_bin = _expected_bins(counts, choices.log_weight)
+    values, value_run = _listed(choices)
+    by_bin = _expected_of_owners(choices, rows, owners)
     expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_share(values, value_run))[None, :]
     fixed = _fixed_owners(task, rows, owners, rights, values)
     sizes = np.bincount(owners, minlength=num_owners).astype(np.float64)
     owner = assign_owners(expected, sizes, fixed, choices.label[value_run])
-    return _draw_rows(task, rows, owners, _Owned(owner, values, value_run, _raise(expected, owner)))
+    return _draw_rows(
+        task, rows, owners, _Owned(owner, values, value_run, _raise(by_bin, owner, choices.label[value_run]))
+    )
 
 
-def _raise(expected: FloatArray, owner: IntArray) -> FloatArray:
-    """Return by how much, in logarithms, a value weighs more with its owner: the rows it loses elsewhere come here."""
-    here = expected[np.maximum(owner, 0), np.arange(len(owner))]
+def _raise(by_bin: FloatArray, owner: IntArray, bins: IntArray) -> FloatArray:
+    """Return by how much, in logarithms, a value weighs more with its owner: the rows it loses elsewhere come here.
+
+    `by_bin` holds the expected rows of owners (lines) in bins; values of a bin gain alike.
+    """
+    here = by_bin[np.maximum(owner, 0), bins]
     with np.errstate(divide="ignore", invalid="ignore"):
-        gain = np.log(expected.sum(axis=0) / here)
+        gain = np.log(by_bin.sum(axis=0)[bins] / here)
     return np.where(np.isfinite(gain), gain, 0.0)
+
+
+def _expected_of_owners(choices: Choices, rows: IntArray, owners: IntArray) -> FloatArray:
+    """Return the rows of each owner that the model expects in each bin."""
+    counts = count_matrix(owners, choices.context[rows], int(owners.max()) + 1, len(choices.log_weight))
+    return _expected_bins(counts, choices.log_weight)
 
 
 def _expected_bins(counts: object, log_weight: FloatArray) -> FloatArray:
@@ -180,6 +232,16 @@ def _fixed_owners(
         null = task.judge.is_null(each.right, mine)
         agree &= (mine[:, None] == found[None, :]) | (found < 0)[None, :] | null[:, None]
     return np.where(~known, Owner.NOBODY, np.where(agree.any(axis=0), np.argmax(agree, axis=0), Owner.FORBIDDEN))
+
+
+def _listed(choices: Choices) -> tuple[IntArray, IntArray]:
+    """Return all values that rows may have, null aside, and the run that each stands in."""
+    value_run = np.repeat(np.arange(len(choices.starts)), choices.width)
+    values = choices.starts[value_run] + _inside(choices)
+    if choices.null_bin is not None:
+        keep = choices.label[value_run] != choices.null_bin
+        value_run, values = value_run[keep], values[keep]
+    return values, value_run
 
 
 def _inside(choices: Choices) -> IntArray:
