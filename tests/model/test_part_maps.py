@@ -83,8 +83,12 @@ def test_numbers_that_start_elsewhere_are_found() -> None:
 
 
 def test_only_what_may_be_a_part_is_asked_for() -> None:
-    sizes = {size: can_follow(OF_DAY, ModelAttribute(name="y", size=size)) for size in (1, 2, 11, 12, 24, 96, 97)}
-    assert sizes == {1: False, 2: False, 11: False, 12: True, 24: True, 96: True, 97: False}
+    def possible(ordered: bool) -> list[int]:
+        sizes = (1, 2, 11, 12, 24, 25, 96, 97)
+        return [n for n in sizes if can_follow(OF_DAY, ModelAttribute(name="y", size=n, ordered=ordered))]
+
+    assert possible(ordered=False) == [12, 24]
+    assert possible(ordered=True) == [12, 24, 25, 96]
     week = Part(
         name="weekday", map=CodeMap(size=9, bins=7, starts=np.arange(9), labels=np.arange(9) % 7), numbers=np.arange(7)
     )

@@ -10,6 +10,7 @@ from tests.sampling.fakes import FakeModel, integers
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
 from kamino.sampling import StepKind, build_plan, draw_table
+from kamino.sampling.codes.recounting import broken_constraints
 
 ZIPS = pa.table({"zip": list(range(90)), "state": [i % 7 for i in range(90)], "extra": ["x"] * 90})
 
@@ -56,3 +57,42 @@ def test_values_outside_the_domain_are_left_out() -> None:
         integers(zip=9, state=8), Constraints.parse("zip -> state"), references={(("zip",), "state"): table}
     )
     assert plan.references[("zip",), "state"].num_entries == 1
+
+
+def test_a_wide_left_side_is_drawn_among_those_of_its_right_sides() -> None:
+    """The counts of 2,400 times are noise; those of 24 hours and 60 minutes are not. Wide right sides are looked up."""
+    time = np.arange(1440)
+    times = pa.table({"time": time, "hour": time // 60, "minute": time % 60})
+    rules = Constraints.parse("time -> hour\ntime -> minute")
+    references = {(("time",), "hour"): times, (("time",), "minute"): times}
+    plan = build_plan(integers(time=1440, hour=24, minute=60), rules, references=references)
+    assert plan.sequence[-1] == "time"
+    assert [step.kind for step in plan.steps] == [StepKind.FREE, StepKind.FREE, StepKind.OWNERSHIP]
+    plan = build_plan(integers(time=1440, hour=700, minute=800), rules, references=references)
+    assert plan.sequence[0] == "time"
+    assert [step.kind for step in plan.steps] == [StepKind.FREE, StepKind.LOOKUP, StepKind.LOOKUP]
+
+
+@pytest.mark.parametrize(
+    ("rule", "hours", "implied"),
+    [
+        ("not (t1.time < t2.time and t1.hour > t2.hour)", [i // 60 for i in range(1440)], True),
+        ("not (t1.time < t2.time and t1.hour < t2.hour)", [i // 60 for i in range(1440)], False),
+        ("not (t1.time < t2.time and t1.hour < t2.hour)", [23 - i // 60 for i in range(1440)], True),
+        ("not (t1.time < t2.time and t1.hour > t2.hour)", [i // 60 for i in range(1439)], False),
+        ("not (t1.time < t2.time and t1.hour > t2.hour)", [*(i // 60 for i in range(1439)), 0], False),
+    ],
+    ids=["rises", "falls", "falls in both", "a value unknown", "one step back"],
+)
+def test_a_map_may_keep_an_order(rule: str, hours: list[int], implied: bool) -> None:
+    rules = Constraints.parse(f"time -> hour\n{rule}")
+    reference = pa.table({"time": range(len(hours)), "hour": hours})
+    codec = integers(time=1440, hour=24)
+    plan = build_plan(codec, rules, references={(("time",), "hour"): reference})
+    (_, order) = rules
+    assert (order in plan.implied) == implied
+    assert order in plan.hard
+    if implied:
+        table = draw_table(plan, FakeModel(codec, plan.sequence), codec, 500, np.random.default_rng(0))
+        assert broken_constraints(codec, table, list(rules)) == ()
+        assert (np.array(hours)[table["time"]] == table["hour"]).all()

@@ -108,15 +108,19 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     )
     fit = fit_rounds(frame, first, measurer, purse, rounds)
     tables = measure_links(frame, fit, links, histograms, measurer, purse)
-    return replace(build_network(frame, fit, histograms, tables, purse), maps=maps.known)
+    return replace(build_network(frame, fit, histograms, tables, purse), maps=maps.learned)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Maps:
-    """The maps of dependencies that were found as boundaries, and those that follow a part of their left side."""
+    """The maps of dependencies that were found as boundaries, and those that are known of every value.
+
+    These are public, or were `learned` as parts of their left side.
+    """
 
     steps: tuple[StepMap, ...]
     known: tuple[KnownMap, ...]
+    learned: tuple[KnownMap, ...]
     place: Mapping[str, int]
 
     @property
@@ -135,11 +139,11 @@ def _measure_maps(measurer: Measurer, plan: MarginalPlan, histograms: Sequence[H
     attributes, settings, place = plan.attributes, plan.settings, positions(plan.attributes)
     following = plan.hints.following if settings.part_maps else ()
     share = settings.part_share(len(following))
-    known = measure_part_maps(attributes, histograms, following, measurer, purse, share)
-    share, found = settings.step_share(len(plan.stepping)), {(each.left, each.right) for each in known}
+    learned = tuple(measure_part_maps(attributes, histograms, following, measurer, purse, share))
+    share, found = settings.step_share(len(plan.stepping)), {(each.left, each.right) for each in learned}
     stepping = [(place[x], place[y]) for x, y in plan.stepping if (x, y) not in found]
     steps = measure_step_maps(attributes, histograms, stepping, measurer, purse, share)
-    return _Maps(steps=tuple(steps), known=tuple(known), place=place)
+    return _Maps(steps=tuple(steps), known=(*plan.hints.known, *learned), learned=learned, place=place)
 
 
 def _rounds(plan: MarginalPlan, frame: Frame, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:

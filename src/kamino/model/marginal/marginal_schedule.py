@@ -29,6 +29,7 @@ from kamino.model.marginal.maps.step_maps import MOST_STEPS, can_step
 from kamino.model.marginal.pairs.rounds import Effort, most_marginals
 from kamino.model.marginal.pairs.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
 from kamino.model.marginal.purse import BudgetShares, multiplier_of_share
+from kamino.model.parts import KnownMap
 from kamino.model.protocol import IntArray, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule, divide_by_cells
 
@@ -89,7 +90,7 @@ class Hints:
     functional: pairs (X, Y) of a hard functional dependency X -> Y. together: attributes to measure together.
     allowed: combinations that unary constraints allow, for the attributes they speak of. tied: attributes whose rows
     constraints compare, which are drawn jointly and so are not read relative to another. following: dependencies whose
-    right side may be a part of the left one.
+    right side may be a part of the left one. known: public maps of dependencies, of which nothing is to be measured.
     """
 
     functional: tuple[tuple[str, str], ...] = ()
@@ -97,6 +98,7 @@ class Hints:
     tied: frozenset[str] = frozenset()
     allowed: Mapping[tuple[str, ...], Allowed] = field(default_factory=dict)
     following: tuple[Following, ...] = ()
+    known: tuple[KnownMap, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,7 +160,9 @@ def stepping_pairs(
 ) -> tuple[tuple[str, str], ...]:
     """Return the dependencies X -> Y that may be step functions of X."""
     named = {a.name: a for a in attributes}
-    return tuple((x, y) for x, y in hints.functional if settings.step_maps and can_step(named[x], named[y]))
+    known = {(each.left, each.right) for each in hints.known}
+    asked = [pair for pair in hints.functional if settings.step_maps and pair not in known]
+    return tuple((x, y) for x, y in asked if can_step(named[x], named[y]))
 
 
 def forced_pairs(hints: Hints, place: Mapping[str, int]) -> tuple[Clique, ...]:

@@ -16,6 +16,7 @@ from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
+from kamino.model.parts import KnownMap
 from kamino.pipeline.modelling import LeftOver, left_over, neural_settings
 from kamino.pipeline.output.notes import distance_notes, promise_notes, short_year_notes, trusted_notes
 from kamino.pipeline.output.release_mark import weak_promises
@@ -54,6 +55,7 @@ from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
 from kamino.sampling.closed_world import can_close, why_not_closed
+from kamino.sampling.plan.reference_maps import known_of
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.schema import Attribute, Codec, Schema
 from kamino.schema.coding.differences import Difference
@@ -456,10 +458,17 @@ def _with_marginal(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
         noise_multiplier=model_noise(plan.constraints, gate),
         sequence=plan.sequence,
         chains=plan.chains,
-        hints=hints_of(plan.constraints, codec),
+        hints=replace(hints_of(plan.constraints, codec), known=_public_maps(plan, codec)),
     )
     weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise)
     return replace(plan, marginal=marginal, schedule=plan.schedule + marginal.schedule + weights)
+
+
+def _public_maps(plan: RunPlan, codec: Codec) -> tuple[KnownMap, ...]:
+    """The maps of reference tables, as the model reads them."""
+    assert plan.requirements is not None, "a model is planned after what it must keep"
+    found = (known_of(each, codec) for each in plan.requirements.references.values())
+    return tuple(each for each in found if each is not None)
 
 
 def _with_neural(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:

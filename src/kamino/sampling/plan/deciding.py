@@ -18,6 +18,10 @@ from kamino.sampling.plan.shapes import joint_order, shape_of
 _WIDE = 100
 _WIDE_TOGETHER = 2000
 
+# A public map is turned round if its right sides have at most so many combinations for each value of its left side.
+_MOST_COMBINATIONS = 2
+_TURNED_COST = 3.0
+
 _INDEXED_COST = 50.0
 _UNTREATED_COST = 4.0
 _ABUNDANT = 10
@@ -46,6 +50,11 @@ class Rules:
             tuple(c for c, others in spoken.get(attribute, ()) if others <= earlier) for spoken in self._spoken
         )
         return pairs, checks, soft
+
+    @cached_property
+    def dependencies(self) -> tuple[Dependency, ...]:
+        """The dependencies among the constraints on pairs."""
+        return tuple(d for c in self.pairs if (d := shape_of(c)[1]) is not None)
 
     @cached_property
     def _spoken(self) -> tuple[Mapping[str, list[tuple[DenialConstraint, frozenset[str]]]], ...]:
@@ -120,12 +129,27 @@ def _lookup(attribute: str, into: Sequence[Dependency], rules: Rules) -> tuple[S
     lefts = sorted({d.left for d in into}, key=sorted)
     text = "one value for each " + " and each ".join(_names(left) for left in lefts)
     if any((left, attribute) in rules.fixed for left in lefts):
-        return StepKind.LOOKUP, 0.5 * len(lefts), f"{text}, from a public map"
+        text = f"{text}, from a public map"
+        if len(lefts) == 1 and _is_better_turned(lefts[0], rules):
+            return StepKind.LOOKUP, _TURNED_COST, text
+        return StepKind.LOOKUP, 0.5 * len(lefts), text
     if len(lefts) > 1:
         return StepKind.LOOKUP, 30.0, f"{text}: groups joined"
     combinations = prod(rules.sizes[name] for name in lefts[0])
     wide = combinations > (_WIDE if len(lefts[0]) == 1 else _WIDE_TOGETHER)
     return StepKind.LOOKUP, 3.0 if wide else 1.0, text
+
+
+def _is_better_turned(left: frozenset[str], rules: Rules) -> bool:
+    """Whether a wide left side with a public map is better drawn among the values that have its right sides.
+
+    The counts of its values are noisy, those of its right sides are not; and most of their combinations have a value.
+    """
+    rights = {right for one, right in rules.fixed if one == left}
+    if len(left) > 1 or not all(d.right in rights for d in rules.dependencies if d.left == left):
+        return False
+    size = prod(rules.sizes[name] for name in left)
+    return size > _WIDE and prod(rules.sizes[right] for right in rights) <= _MOST_COMBINATIONS * size
 
 
 def _ownership(attribute: str, out_of: Sequence[Dependency], rules: Rules) -> tuple[StepKind, float, str]:

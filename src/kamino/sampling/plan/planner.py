@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from kamino.constraints import DenialConstraint
@@ -18,7 +19,7 @@ from kamino.sampling.plan.deciding import Rules, decide_step
 from kamino.sampling.plan.ordering import order_attributes, order_groups
 from kamino.sampling.plan.reference_maps import ReferenceMap, read_reference
 from kamino.sampling.plan.sampling_plan import SamplingPlan, Step, StepKind
-from kamino.sampling.plan.shapes import split_implied, without_made_up_keys
+from kamino.sampling.plan.shapes import order_of, split_implied, without_made_up_keys
 from kamino.schema import Codec
 
 References = Mapping[tuple[tuple[str, ...], str], pa.Table]
@@ -164,6 +165,8 @@ def require(
     checked = refuse_unsatisfiable(Judge(codec), hard, 2 if num_rows is None else num_rows)
     kept, implied = split_implied(hard)
     maps = _read_references(codec, hard, references or {})
+    told = tuple(c for c in kept if any(_follows_from(each, c, codec) for each in maps.values()))
+    kept, implied = tuple(c for c in kept if c not in told), (*implied, *told)
     rules = Rules(
         pairs=tuple(c for c in kept if not c.is_unary),
         checks=tuple(c for c in kept if c.is_unary),
@@ -180,6 +183,24 @@ def require(
         references=maps,
         checked_rows=checked,
     )
+
+
+def _follows_from(reference: ReferenceMap, constraint: DenialConstraint, codec: Codec) -> bool:
+    """Whether a public map of all values of x gives values of y in the order that a constraint asks of x and y.
+
+    Guarantees:
+        An order that is not the map's stays to be enforced.  [test_a_map_may_keep_an_order]
+    """
+    order = order_of(constraint, reference.right)
+    if order is None or reference.left != (order.earlier,):
+        return False
+    left, right = codec[order.earlier], codec[reference.right]
+    codes = reference.left_codes[order.earlier]
+    if reference.num_entries < left.num_values or not (left.ordered and right.ordered):
+        return False
+    heights = right.order_keys(reference.right_codes)[np.argsort(left.order_keys(codes), kind="stable")]
+    steps = np.diff(heights)
+    return bool((steps <= 0).all() if order.falling else (steps >= 0).all())
 
 
 def plan_for_rows(

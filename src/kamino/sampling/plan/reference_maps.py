@@ -17,6 +17,9 @@ from kamino.schema import Codec
 if TYPE_CHECKING:
     from kamino.model.parts import KnownMap
 
+# Maps of wider left sides are not spelled out value by value.
+_MOST_SPELLED = 1 << 21
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReferenceMap:
@@ -41,6 +44,19 @@ class ReferenceMap:
         found = np.full(int(keys.max(initial=-1)) + 1, -1, dtype=np.int64)
         found[known] = self.right_codes
         return found[wanted] if num_rows else np.zeros(0, np.int64)
+
+
+def known_of(reference: ReferenceMap, codec: Codec) -> KnownMap | None:
+    """Return a public map as a model reads it; None where its left side has several attributes, or very many values."""
+    from kamino.model.parts import KnownMap
+
+    if len(reference.left) > 1 or codec[reference.left[0]].size > _MOST_SPELLED:
+        return None
+    (left,) = reference.left
+    values = np.full(codec[left].size, -1, dtype=np.int64)
+    values[reference.left_codes[left]] = reference.right_codes
+    starts = np.flatnonzero(np.append(True, np.diff(values) != 0))
+    return KnownMap(left=left, right=reference.right, starts=starts, values=values[starts])
 
 
 def reference_of(known: KnownMap, codec: Codec) -> ReferenceMap:

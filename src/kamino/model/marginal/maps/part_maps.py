@@ -23,7 +23,7 @@ from kamino.model.protocol import Candidate, Cells, CodeMap, FloatArray, IntArra
 
 #: A right side with less than this part of the values of a part hardly is that part, unless the part has few values.
 LEAST_VALUES, FEW_VALUES = 0.5, 12
-#: One with more than so many times its values is none.
+#: One with more values is none; numbers may have a range that is wider than what occurs, up to so many times.
 MOST_TIMES = 4
 #: A value of a part is followed if its largest count is this many deviations above the second.
 LEAST_LEAD = 4.0
@@ -52,7 +52,8 @@ def can_follow(part: Part, right: ModelAttribute) -> bool:
     """Whether an attribute may follow a part, as far as the schema tells."""
     values = right.size - (right.null_code is not None)
     enough = values >= LEAST_VALUES * part.count or part.count <= FEW_VALUES
-    return 1 < values <= MOST_TIMES * part.count and part.count > 1 and enough
+    most = part.count * (MOST_TIMES if right.ordered else 1)
+    return 1 < values <= most and part.count > 1 and enough
 
 
 def measure_part_maps(
