@@ -82,8 +82,10 @@ def _rows_for(
         drawn = choices.draw(rng, independent=True)
         made[later.attribute] = np.where(drawn >= 0, drawn, made[later.attribute])
     kept = np.ones(len(rows), dtype=np.bool_)
-    for name, codes in wanted.items():
-        kept &= (codes < 0) | (made[name] == codes) | judge.is_null(name, made[name])
+    for each in maps:
+        codes = wanted[each.right]
+        unknown = np.full(len(codes), not each.complete) & (codes < 0)
+        kept &= unknown | (made[each.right] == codes) | judge.is_null(each.right, made[each.right])
     for check in (check for each in plan.steps for check in each.checks):
         kept &= ~judge.violates(check, made, made)
     return {name: codes[kept] for name, codes in made.items()}

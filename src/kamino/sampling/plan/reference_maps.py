@@ -23,12 +23,16 @@ _MOST_SPELLED = 1 << 21
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReferenceMap:
-    """The codes of `left` in a public table and the code of `right` that goes with each."""
+    """The codes of `left` in a public table and the code of `right` that goes with each.
+
+    Where it is `complete`, left sides that it does not know do not occur.
+    """
 
     left: tuple[str, ...]
     right: str
     left_codes: Mapping[str, Codes]
     right_codes: Codes
+    complete: bool = False
 
     @property
     def num_entries(self) -> int:
@@ -60,7 +64,7 @@ def known_of(reference: ReferenceMap, codec: Codec) -> KnownMap | None:
 
 
 def reference_of(known: KnownMap, codec: Codec) -> ReferenceMap:
-    """Return a map that a model knows as a reference: what it says nothing of is left out."""
+    """Return a map that a model knows as a reference: what it says nothing of does not occur, or hardly ever."""
     codes = np.arange(codec[known.left].num_values, dtype=np.int64)
     values = known(codes)
     return ReferenceMap(
@@ -68,6 +72,7 @@ def reference_of(known: KnownMap, codec: Codec) -> ReferenceMap:
         right=known.right,
         left_codes={known.left: codes[values >= 0]},
         right_codes=values[values >= 0],
+        complete=True,
     )
 
 

@@ -75,8 +75,11 @@ def _is_mapped(task: Task, rows: IntArray, rights: frozenset[str]) -> bool:
     name, choices = task.step.attribute, task.choices
     if any(((name,), right) not in task.references for right in rights):
         return False
+    open_maps = [each for right in rights if not (each := task.references[(name,), right]).complete]
+    if not open_maps:
+        return True
     values, value_run = _listed(choices)
-    unknown = np.logical_or.reduce([task.references[(name,), right].find({name: values}) < 0 for right in rights])
+    unknown = np.logical_or.reduce([each.find({name: values}) < 0 for each in open_maps])
     by_bin = _expected_of_owners(choices, rows, np.zeros(len(rows), dtype=np.int64))[0]
     mass = by_bin[choices.label[value_run]] * np.exp(choices.log_share(values, value_run))
     return bool(mass[unknown].sum() <= _MOST_UNKNOWN * mass.sum())
@@ -104,7 +107,8 @@ def _draw_mapped(task: Task, rows: IntArray, rights: tuple[str, ...]) -> IntArra
         place = np.minimum(np.searchsorted(distinct, keys[: len(values)]), len(distinct) - 1)
         owner = np.where(distinct[place] == keys[: len(values)], place, Owner.FORBIDDEN)
         by_bin = _expected_of_owners(task.choices, rows[mine], owners)
-        owned = _Owned(owner, values, value_run, _raise(by_bin, owner, task.choices.label[value_run]))
+        gain = _raise(by_bin, owner, task.choices.label[value_run])
+        owned = _Owned(owner, values, value_run, gain, told=True)
         codes[mine] = _draw_rows(task, rows[mine], owners, owned)
     return codes
 
@@ -171,12 +175,16 @@ def _expected_bins(counts: object, log_weight: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Owned:
-    """Values with their owners, the runs they stand in, and what is added to their log weights."""
+    """Values with their owners, the runs they stand in, and what is added to their log weights.
+
+    Where owners are `told`, by maps, rows have a value of theirs even where the model, which may be wrong, has none.
+    """
 
     owner: IntArray
     values: IntArray
     run: IntArray
     gain: FloatArray
+    told: bool = False
 
 
 def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> IntArray:
@@ -194,6 +202,8 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
         codes = owned.values[held]
         used, context = distinct_values(choices.context[rows[mine]])
         weight = choices.log_weight[used[:, None], choices.label[owned.run[held]][None, :]] + gain[held][None, :]
+        if owned.told:
+            weight = np.where(np.isfinite(weight).any(axis=1, keepdims=True), weight, gain[held][None, :])
         if choices.null_bin is not None:
             codes = np.append(codes, choices.starts[choices.label == choices.null_bin])
             weight = _beside_null(weight, choices.log_weight[used], choices.null_bin)
