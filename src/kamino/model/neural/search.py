@@ -25,15 +25,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kamino.errors import BudgetError
+from kamino.model.neural.least_noise import least_noise
 from kamino.privacy import Budget, Events, GaussianEvent, Neighbours, PoissonGaussianEvent, epsilon, gaussian_mu
 from kamino.privacy.sensitivity import Sensitivity
 
 # How many changes lead from one end of a range to the other.
 _NOTCHES = 100
 _PAST = 200
-# The noise multiplier that fits a budget is found to this part of itself.
-_CLOSE = 1.005
-_MOST_NOISE = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,8 +235,9 @@ def _wide_search(
 def _smallest_sample(start: Parameters, budget: Budget, ranges: WideRanges, other: Events) -> Parameters:
     """Return the configuration with the smallest power of 2 as sample size whose noise multiplier is enough."""
 
-    def sized(size: int, guess: float) -> Parameters:
-        return _least_noise(replace(start, batch_size=size), "gradient_noise", guess, budget, other)
+    def enough(size: int) -> bool:
+        """Whether samples of this size need more than the noise that is enough: with just that they are too dear."""
+        return not _fits(replace(start, batch_size=size), budget, other)
 
     smallest, largest = ranges.batch_size
     most = max(smallest, min(largest, start.num_rows // 4))
@@ -247,39 +246,25 @@ def _smallest_sample(start: Parameters, budget: Budget, ranges: WideRanges, othe
         (1 - ranges.histogram_share) * gaussian_mu(budget) ** 2 / (4 if budget.neighbours is Neighbours.REPLACE else 1)
     )
     about = ranges.enough_noise * start.num_rows * math.sqrt(left / (start.steps * start.num_models))
-    size = min(most, max(smallest, 1 << max(0, math.floor(math.log2(max(about, 1.0))))))
-    found = sized(size, ranges.enough_noise)
-    while found.gradient_noise < ranges.enough_noise and found.batch_size < most:
-        found = sized(min(most, 2 * found.batch_size), 2 * found.gradient_noise)
-    while found.gradient_noise >= ranges.enough_noise and found.batch_size > smallest:
-        smaller = sized(max(smallest, found.batch_size // 2), found.gradient_noise / 2)
-        if smaller.gradient_noise < ranges.enough_noise:
-            break
-        found = smaller
-    return found
+    size = min(most, max(smallest, 1 << max(0, math.ceil(math.log2(max(about, 1.0))))))
+    while size < most and not enough(size):
+        size = min(most, 2 * size)
+    while size > smallest and enough(max(smallest, size // 2)):
+        size = max(smallest, size // 2)
+    return _least_noise(
+        replace(start, batch_size=size), "gradient_noise", ranges.enough_noise * size / max(about, 1.0), budget, other
+    )
 
 
 def _least_noise(first: Parameters, name: str, guess: float, budget: Budget, other: Events) -> Parameters:
-    """Return the configuration with the least noise of one kind that fits, found by doubling and bisection."""
-
-    def fits(noise: float) -> bool:
-        return _fits(_with_noise(first, name, noise), budget, other)
-
-    high = guess
-    while not fits(high):
-        high *= 2
-        if high > _MOST_NOISE:
-            raise BudgetError(
-                f"no parameters were found for {first.num_models} sub-models within epsilon={budget.epsilon:g}, "
-                f"delta={budget.delta:g}; give a larger budget, or join or leave out attributes."
-            )
-    low = high / 2
-    while low > 1e-3 and fits(low):
-        low, high = low / 2, low
-    while high / low > _CLOSE:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return _with_noise(first, name, high)
+    """Return the configuration with the least noise of one kind that fits."""
+    found = least_noise(lambda noise: _price(_with_noise(first, name, noise), budget, other), budget.epsilon, guess)
+    if found is None:
+        raise BudgetError(
+            f"no parameters were found for {first.num_models} sub-models within epsilon={budget.epsilon:g}, "
+            f"delta={budget.delta:g}; give a larger budget, or join or leave out attributes."
+        )
+    return _with_noise(first, name, found)
 
 
 def _with_noise(parameters: Parameters, name: str, noise: float) -> Parameters:
@@ -294,12 +279,17 @@ def price(parameters: Parameters, budget: Budget, other: Events = ()) -> float:
 
 
 def _fits(parameters: Parameters, budget: Budget, other: Events) -> bool:
-    """Whether it costs at most the budget. A Gaussian part that is too dear by itself is told without composing."""
+    """Whether it costs at most the budget."""
+    return _price(parameters, budget, other) <= budget.epsilon
+
+
+def _price(parameters: Parameters, budget: Budget, other: Events) -> float:
+    """Return the price, infinite where the Gaussian part is too dear by itself, which is told without composing."""
     events = (*other, *parameters.events(budget.neighbours))
     gaussian = [(event, count) for event, count in events if isinstance(event, GaussianEvent)]
     if epsilon(gaussian, delta=budget.delta, neighbours=budget.neighbours) > budget.epsilon:
-        return False
-    return price(parameters, budget, other) <= budget.epsilon
+        return math.inf
+    return price(parameters, budget, other)
 
 
 def _ends(
