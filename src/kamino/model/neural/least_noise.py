@@ -49,5 +49,6 @@ def _next(low: Point | None, high: Point | None, limit: float, *, halve: bool) -
     if halve or not math.isfinite(low[1]) or not 0 < high[1] < low[1]:
         return math.sqrt(low[0] * high[0])
     power = math.log(low[1] / high[1]) / math.log(high[0] / low[0])
-    root = high[0] * (high[1] / limit) ** (1 / power)
-    return root * CLOSE**0.3 if high[0] / root > CLOSE**0.6 else root / CLOSE**0.3
+    root = high[0] * math.exp(math.log(high[1] / limit) / power)
+    aside = math.pow(CLOSE, 0.3)
+    return root * aside if high[0] / root > aside**2 else root / aside
