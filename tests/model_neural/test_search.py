@@ -8,7 +8,7 @@ import pytest
 
 from kamino.errors import BudgetError
 from kamino.model.neural.least_noise import least_noise
-from kamino.model.neural.parameters import Parameters, Ranges, WideRanges, price
+from kamino.model.neural.neural_parameters import Parameters, Ranges, WideRanges, price
 from kamino.model.neural.search import _ends, _path, search_parameters
 from kamino.privacy import Budget, GaussianEvent, Neighbours, PoissonGaussianEvent
 from kamino.privacy import epsilon as epsilon_of

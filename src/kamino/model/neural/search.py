@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from kamino.errors import BudgetError
-from kamino.model.neural.parameters import Parameters, Ranges, WideRanges, fits, price
+from kamino.model.neural.neural_parameters import Parameters, Ranges, WideRanges, fits, price
 from kamino.model.neural.wide_search import wide_search
 from kamino.privacy import Budget, Events
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from kamino.errors import BudgetError
 from kamino.model.neural.least_noise import least_noise
-from kamino.model.neural.parameters import Parameters, WideRanges, fits, price, price_or_infinite
+from kamino.model.neural.neural_parameters import Parameters, WideRanges, fits, price, price_or_infinite
 from kamino.privacy import Budget, Events, Neighbours, gaussian_mu
 
 
