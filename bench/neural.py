@@ -4,7 +4,7 @@
     python -m bench.neural --data FOLDER --tables adult --part held-out   # log-likelihood of rows that were not seen
     python -m bench.neural --data FOLDER --tables adult --part parallel   # sub-models in sequence, and in 2 processes
     python -m bench.neural --data FOLDER --tables adult --part variants   # training with and without each of its mends
-    python -m bench.neural --part prices                                  # what a budget holds, by size of samples
+    python -m bench.neural --part prices                                  # what a budget holds, prices under both
 
 Models only: rows are drawn from the model itself. Constraints decide the order of attributes and, as in a full run,
 tell the marginal backend what to measure together; no row is checked against them. Every fit has a process of its own,
@@ -30,14 +30,23 @@ from bench.tables import read, table_names
 from kamino.engine import MemoryMeasurer, NeuralRows
 from kamino.evaluate.measure.metrics import bin_tables, distances_of
 from kamino.model import SavedModel, fit_marginal
-from kamino.model.neural import NeuralSettings, Ranges, UnitLimits, WideRanges, fit_neural, search_parameters
+from kamino.model.neural import (
+    NeuralSettings,
+    Parameters,
+    Ranges,
+    UnitLimits,
+    WideRanges,
+    fit_neural,
+    search_parameters,
+)
 from kamino.pipeline.plan.hints import hints_of, model_attributes
-from kamino.privacy import Budget, Gate, Neighbours, multiplier_for
+from kamino.privacy import Budget, Events, Gate, Neighbours, PoissonGaussianEvent, epsilon, multiplier_for
 from kamino.privacy.private import PrivateCodes
 from kamino.sampling import build_plan, paper_sequence
 from kamino.schema import Codec, CodedTable, draft_schema
 
 HELD_OUT = 3_000
+ADULTS_ROWS = 32_561
 # A row that a model holds impossible counts as this, for each attribute.
 LEAST_LOG = -20.0
 HEADERS = {
@@ -150,14 +159,36 @@ def line(part: str, table: str, label: str, rows: list[dict[str, float]]) -> str
 
 
 def prices() -> None:
-    """Print the noise that (1, 1e-6) holds on adult for samples of several sizes, a row being replaced."""
-    budget = Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE)
+    """Print the noise that (1, 1e-6) holds on adult for samples of several sizes, and prices under both relations."""
     for size, steps in SIZES:
-        ranges = WideRanges(batch_size=(size, size), steps=steps)
-        found = search_parameters(
-            budget, num_rows=32_561, num_models=10, num_histograms=11, first_size=16, ranges=ranges
-        )
+        found = adults_parameters(Neighbours.REPLACE, WideRanges(batch_size=(size, size), steps=steps))
         print(f"| {size:,} | {steps:,} | {found.gradient_noise:.2f} | {found.signal_to_noise:,.0f} |", flush=True)
+    print(f"\n{heading('releases', *(f'epsilon, {each.value}' for each in Neighbours))}")
+    step = PoissonGaussianEvent(noise_multiplier=1.1, sampling_rate=23 / ADULTS_ROWS)
+    releases: dict[str, Events] = {"the paper's own: b 23, 14 x 1,600 steps, noise 1.1": ((step, 14 * 1_600),)}
+    for relation in Neighbours:
+        found = adults_parameters(relation, WideRanges())
+        label = f"the preset's for {relation.value}: b {found.batch_size}, {found.num_models} x {found.steps} steps, "
+        label += (
+            f"noise {found.gradient_noise:.2f}; {found.num_histograms} histograms, noise {found.histogram_noise:.2f}"
+        )
+        releases[label] = found.events(relation)
+    for label, events in releases.items():
+        cells = [f"{epsilon(events, delta=1e-6, neighbours=each):.3f}" for each in Neighbours]
+        print(f"| {' | '.join([label, *cells])} |", flush=True)
+
+
+def adults_parameters(neighbours: Neighbours, ranges: WideRanges) -> Parameters:
+    """What the search finds for adult, with its 10 sub-models and 11 histograms."""
+    budget = Budget(epsilon=1.0, delta=1e-6, neighbours=neighbours)
+    return search_parameters(
+        budget, num_rows=ADULTS_ROWS, num_models=10, num_histograms=11, first_size=16, ranges=ranges
+    )
+
+
+def heading(*cells: str) -> str:
+    """The first two lines of a Markdown table."""
+    return f"| {' | '.join(cells)} |\n| {' | '.join('---' for _ in cells)} |"
 
 
 def main() -> None:
@@ -176,8 +207,7 @@ def main() -> None:
     if arguments.one:
         one_run(arguments)
         return
-    header = HEADERS[arguments.part]
-    print(f"| {' | '.join(header)} |\n| {' | '.join('---' for _ in header)} |")
+    print(heading(*HEADERS[arguments.part]))
     if arguments.part == "prices":
         prices()
         return

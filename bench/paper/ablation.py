@@ -1,6 +1,6 @@
 """Experiment 5: what the constraint-aware parts are worth.
 
-python -m bench.paper.ablation --data FOLDER --runs 3
+python -m bench.paper.ablation --data FOLDER --runs 3 --presets default paper
 """
 
 from __future__ import annotations

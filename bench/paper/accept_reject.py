@@ -1,6 +1,6 @@
 """Experiment 6: accept-reject sampling against constraint-aware sampling.
 
-python -m bench.paper.accept_reject --data FOLDER --runs 3
+python -m bench.paper.accept_reject --data FOLDER --runs 3 --presets default paper
 """
 
 from __future__ import annotations

@@ -87,4 +87,16 @@ def notes_of(asked: Asked, found: Sequence[Comparison]) -> list[str]:
     taught = f"classifiers as in Experiment 2, trained on {rows} rows of the tables of {asked.training_runs} run(s)"
     told = f"Mean ± deviation of {asked.runs} run(s); distances are mean total variation; "
     told += f"{taught}." if asked.training_runs else "no classifiers were trained."
-    return [told, *(note for each in found for note in each.notes)]
+    fewer = [f"{name}, {case.fit_name}, {case.draw_name}: {made}" for name, case, made in _other_counts(asked, found)]
+    others = [f"Other numbers of runs: {'; '.join(fewer)}."] if fewer else []
+    return [told, *others, *(note for each in found for note in each.notes)]
+
+
+def _other_counts(asked: Asked, found: Sequence[Comparison]) -> list[tuple[str, Case, int]]:
+    """The cases of which there are more or fewer runs than were asked for, but some."""
+    return [
+        (case.table, case, cell.count)
+        for each in found
+        for case, cell in zip(each.cases.values(), each.cells("fit"), strict=True)
+        if cell is not None and cell.count != asked.runs
+    ]

@@ -1,6 +1,6 @@
 """Experiment 7: varying the privacy budget.
 
-python -m bench.paper.epsilons --data FOLDER --runs 3
+python -m bench.paper.epsilons --data FOLDER --runs 3 --presets default paper
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Experiment 9: drawing rows again.
 
-python -m bench.paper.resampling --data FOLDER --runs 3
+python -m bench.paper.resampling --data FOLDER --runs 3 --presets default paper
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             found[label] = compare(asked, cases)
             grids.append(found[label].grid(asked, f"sweeps (m / n), {preset_name(preset)}", {}, ()))
             seconds[f"draw, {preset_name(preset)}"] = found[label].cells("draw")
-    grids += _weighed_grid(asked)
+    grids += [grid for preset in asked.presets for grid in _weighed_grid(asked, preset)]
     names = [str(count) for count in SWEEPS]
     plots = quality_plots("Quality by sweeps", "sweeps (m / n)", names, found)
     plots["time"] = lines("Drawing time by sweeps", "CPU seconds", "sweeps (m / n)", names, seconds, low=0.0)
@@ -68,7 +68,7 @@ def _weights_note(asked: Asked, table: str, preset: str) -> str:
     return f"{table}, {preset_name(preset)}: {weighed} of {len(models)} fits gave a constraint a weight."
 
 
-def _weighed_grid(asked: Asked) -> list[Grid]:
+def _weighed_grid(asked: Asked, preset: str) -> list[Grid]:
     """Sweeps where constraints have weights: how far rates are off, distances, seconds; nothing without the data."""
     table, rules = WEIGHED
     data = asked.source.data
@@ -76,13 +76,13 @@ def _weighed_grid(asked: Asked) -> list[Grid]:
         return []
     rows = []
     for count in SWEEPS:
-        case = Case(table=table, constraints=rules, sweeps=count)
+        case = Case(table=table, preset=preset, constraints=rules, sweeps=count)
         runs = runs_of(asked, case)
         off = Spread.of(rate_errors(asked.source, made)["off"] for made in runs)
         each = figures_of(asked, case, train=False)
         cells = ((off, 3), (each.one, 4), (each.two, 4), (each.draw, 1))
         rows.append((str(count), *(written(cell, digits) for cell, digits in cells)))
-    header = ("sweeps (m / n), default", "rates off, %", "1-way", "2-way", "draw, CPU s")
+    header = (f"sweeps (m / n), {preset_name(preset)}", "rates off, %", "1-way", "2-way", "draw, CPU s")
     return [Grid(header=header, rows=tuple(rows), caption=f"{table} with 8 soft constraints")]
 
 

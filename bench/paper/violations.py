@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from bench.paper.asking import Asked, ask
 from bench.paper.cases import Case
-from bench.paper.figures import figures_of, preset_name, true_violations
+from bench.paper.figures import figures_of, preset_name, runs_of, true_violations
 from bench.paper.pages import Grid, Page
 from bench.paper.plots import bars
 from bench.paper.printed import OTHERS, VIOLATIONS
@@ -58,6 +58,18 @@ def _printed(table: str, place: int) -> list[str]:
     return [paper[name][place] for name in names] if paper else [NOT_GIVEN] * len(names)
 
 
+def _counts(asked: Asked) -> str:
+    """How many runs there were of each preset."""
+    found = {
+        preset: [len(runs_of(asked, Case(table=t, preset=preset))) for t in asked.tables] for preset in asked.presets
+    }
+    least = {
+        preset: f"{min(counts)}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+        for preset, counts in found.items()
+    }
+    return ", ".join(f"{count} runs of the {preset_name(preset)}" for preset, count in least.items())
+
+
 def _write(asked: Asked, rows: list[tuple[str, ...]], plot: str) -> None:
     header = ("table", "constraint", "truth", *map(preset_name, asked.presets))
     printed = tuple(f"paper: {name}" for name in ("truth", "Kamino", *OTHERS))
@@ -67,7 +79,7 @@ def _write(asked: Asked, rows: list[tuple[str, ...]], plot: str) -> None:
         words=WORDS,
         grids=[Grid(header=header + printed, rows=tuple(rows))],
         plots={"": plot},
-        notes=[f"Mean ± deviation of {asked.runs} runs; `0` is exact: no pair in any run."],
+        notes=[f"Mean ± deviation of {_counts(asked)}; `0` is exact: no pair in any run."],
     ).write(asked)
 
 

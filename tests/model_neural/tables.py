@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from kamino.model.neural.neural_parameters import Parameters
 from kamino.model.neural.neural_settings import Networks, NeuralSettings, Optimizer
-from kamino.model.neural.search import Parameters
 from kamino.model.neural.units import UnitLimits
 from kamino.model.protocol import ModelAttribute
 from kamino.schema import CodedTable

@@ -25,9 +25,9 @@ from kamino.errors import ModelError
 from kamino.model.neural import extra
 from kamino.model.neural.fit_neural import fit_neural
 from kamino.model.neural.model import NeuralModel
+from kamino.model.neural.neural_parameters import Ranges, WideRanges
 from kamino.model.neural.neural_schedule import plan_steps
 from kamino.model.neural.neural_settings import Networks, NeuralSettings
-from kamino.model.neural.search import Ranges, WideRanges
 from kamino.model.neural.shifting import calibrate
 from kamino.model.protocol import TupleModel
 from kamino.privacy import Budget, Gate, GaussianEvent, Neighbours, SeededNoise, epsilon

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kamino.errors import BudgetError
-from kamino.model.neural.search import Parameters, Ranges, WideRanges, _ends, _path, price, search_parameters
+from kamino.model.neural.least_noise import least_noise
+from kamino.model.neural.neural_parameters import Parameters, Ranges, WideRanges, price
+from kamino.model.neural.search import _ends, _path, search_parameters
 from kamino.privacy import Budget, GaussianEvent, Neighbours, PoissonGaussianEvent
 from kamino.privacy import epsilon as epsilon_of
 
@@ -133,3 +135,37 @@ def test_parameters_survive_json(with_weights: Parameters) -> None:
     free = search_parameters(Budget(epsilon=math.inf, delta=1e-6), num_rows=900, num_models=3, first_size=10)
     for found in (with_weights, free):
         assert Parameters.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False))) == found
+
+
+def smooth(noise: float) -> float:
+    return 0.3 + 2.5 / noise + 1 / noise**2 if noise > 0.4 else math.inf
+
+
+@pytest.mark.parametrize("limit", [0.31, 1.0, 7.0, 40.0])
+@pytest.mark.parametrize("guess", [0.01, 1.0, 3_000.0])
+def test_least_noise_is_the_least_that_fits(limit: float, guess: float) -> None:
+    found = least_noise(smooth, limit, guess)
+    assert found is not None
+    assert smooth(found) <= limit < smooth(found / 1.005)
+
+
+def test_least_noise_asks_for_few_prices() -> None:
+    asked: list[float] = []
+
+    def price_of(noise: float) -> float:
+        asked.append(noise)
+        return smooth(noise)
+
+    least_noise(price_of, 1.0, 3.0)
+    assert len(asked) <= 6
+
+
+def test_no_noise_is_enough_for_a_price_that_does_not_fall() -> None:
+    assert least_noise(lambda _: math.inf, 1.0, 1.0) is None
+    assert least_noise(lambda _: 2.0, 1.0, 1.0) is None
+
+
+def test_what_is_free_takes_hardly_any_noise() -> None:
+    found = least_noise(lambda _: 0.0, 1.0, 1.0)
+    assert found is not None
+    assert found < 1e-3

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from kamino.model.neural.fit_neural import Progress, fit_neural
 from kamino.model.neural.model import NeuralModel
+from kamino.model.neural.neural_parameters import Parameters, Ranges, WideRanges
 from kamino.model.neural.neural_schedule import NeuralPlan, describe_plan
 from kamino.model.neural.neural_settings import Networks, NeuralSettings, Optimizer
-from kamino.model.neural.search import Parameters, Ranges, WideRanges, search_parameters
+from kamino.model.neural.search import search_parameters
 from kamino.model.neural.units import UnitLimits
 
 __all__ = [

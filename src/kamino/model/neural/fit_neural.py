@@ -30,9 +30,9 @@ from kamino.model.neural.networks.levels import (
     with_levels,
 )
 from kamino.model.neural.networks.training import SubModelDescent
+from kamino.model.neural.neural_parameters import Parameters
 from kamino.model.neural.neural_schedule import NeuralPlan, Step, in_sequence, plan_fit, plan_steps
 from kamino.model.neural.neural_settings import Networks, NeuralSettings
-from kamino.model.neural.search import Parameters
 from kamino.model.neural.shifting import calibrate
 from kamino.model.neural.sub_model import SubModel
 from kamino.model.neural.units import Kind, Unit

@@ -16,7 +16,7 @@ from kamino.model.neural.label_histograms import numeric_cells, single_cells
 from kamino.model.neural.networks.layers import log_softmax, normal_cells, outputs
 from kamino.model.neural.networks.layout import context_arrays
 from kamino.model.neural.networks.levels import level_logits
-from kamino.model.neural.search import Parameters
+from kamino.model.neural.neural_parameters import Parameters
 from kamino.model.neural.sub_model import SubModel, lines_of, read_sub_model
 from kamino.model.neural.units import Kind, Unit
 from kamino.model.protocol import MOST_ROWS, Cells, Conditional, FloatArray, IntArray, ModelAttribute

@@ -19,8 +19,9 @@ from typing import Any
 from kamino.errors import ModelError
 from kamino.model.marginal.order import order_attributes
 from kamino.model.neural.label_histograms import cells_of
+from kamino.model.neural.neural_parameters import Parameters
 from kamino.model.neural.neural_settings import NeuralSettings
-from kamino.model.neural.search import Parameters, search_parameters
+from kamino.model.neural.search import search_parameters
 from kamino.model.neural.units import Kind, Unit, UnitLimits, plan_units
 from kamino.model.protocol import ModelAttribute
 from kamino.privacy import Budget, Entry, Events, GaussianEvent, Ledger, Neighbours, epsilon

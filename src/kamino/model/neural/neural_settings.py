@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from kamino.model.neural.search import Parameters, Ranges, WideRanges
+from kamino.model.neural.neural_parameters import Parameters, Ranges, WideRanges
 from kamino.model.neural.units import UnitLimits
 
 
