@@ -59,7 +59,8 @@ class _Shared:
     ) -> None:
         self.lines, self.columns = lines, columns
         self._measurement, self._table, self._axes = m, table, axes
-        self._ends = np.cumsum([len(axis.root) for axis in axes])[:-1]
+        ends = np.cumsum([len(axis.root) for axis in axes]).tolist()
+        self._parts = [slice(end - len(axis.root), end) for end, axis in zip(ends, axes, strict=True)]
         places = range(table.ndim)
         self._others = [tuple(i for i in places if i != place) for place in places]
         self._shapes = [tuple(-1 if i == place else 1 for i in places) for place in places]
@@ -84,8 +85,8 @@ class _Shared:
         if self.block is not None:
             return self.block @ columns
         spread: FloatArray = np.zeros(())
-        for part, axis, shape in zip(np.split(columns, self._ends), self._axes, self._shapes, strict=True):
-            spread = spread + axis.spread(part).reshape(shape)
+        for own, axis, shape in zip(self._parts, self._axes, self._shapes, strict=True):
+            spread = spread + axis.spread(columns[own]).reshape(shape)
         return self._measurement.answer((self._table * spread).ravel())
 
     def transposed_times(self, lines: FloatArray) -> FloatArray:
