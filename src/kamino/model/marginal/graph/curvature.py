@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -40,10 +41,14 @@ class _Axis:
     root: FloatArray
     group: IntArray | None = None
 
+    @cached_property
+    def _starts(self) -> IntArray | None:
+        return None if self.group is None else first_of_runs(self.group)
+
     def spread(self, columns: FloatArray) -> FloatArray:
         """Return what numbers for the columns make of the values of the axis."""
         scaled = columns * self.root
-        return scaled if self.group is None else np.add.reduceat(scaled, first_of_runs(self.group))
+        return scaled if self._starts is None else np.add.reduceat(scaled, self._starts)
 
     def collect(self, values: FloatArray) -> FloatArray:
         """Return what numbers for the values of the axis, the first dimension, make of the columns."""
