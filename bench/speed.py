@@ -282,8 +282,7 @@ Processor seconds (user and system) and peak memory of this version, and of comm
 after the other on {machine} by `python -m bench.speed`. Each version has an environment of
 its own; each command is a process of its own, its start and its imports included, with one thread for linear algebra;
 `>` where the earlier commit was stopped. Since that commit the model has become richer: relations between columns,
-triples, several resolutions. Importing the statistics of scipy, by which dp-accounting prices every run, takes about a
-second of every fit.
+triples, several resolutions. Imports take about a second of every run.
 
 {table}
 {remark}"""

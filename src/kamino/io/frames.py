@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals as nw
 import pyarrow as pa
-from narwhals.dependencies import is_pandas_dataframe
-from narwhals.exceptions import DuplicateError
 
 from kamino.errors import InputError
 from kamino.io.frame_types.pandas_types import has_spans, never_null
@@ -28,6 +25,10 @@ def read_frame(frame: object, *, private: bool = False) -> pa.Table:
         - Categories that are intervals or periods are text.  [test_intervals_come_back]
         - With `private`, columns of objects and of categories are text.  [test_object_columns_stay_text]
     """
+    import narwhals as nw  # slow to import: only where there is a frame
+    from narwhals.dependencies import is_pandas_dataframe
+    from narwhals.exceptions import DuplicateError
+
     if isinstance(frame, pa.Table):
         return normalise_table(frame, where=WHERE, private=private, ticks=True)
     if is_pandas_dataframe(frame):
@@ -65,7 +66,7 @@ def _read_pandas(frame: Any, *, private: bool) -> pa.Table:
 
 
 def _read_narwhal(frame: Any, *, private: bool) -> pa.Table:
-    if isinstance(frame, nw.LazyFrame):
+    if hasattr(frame, "collect"):
         frame = frame.collect()
     names = list(frame.columns)
     check_names(names, where=WHERE)

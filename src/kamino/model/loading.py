@@ -10,13 +10,20 @@ import numpy as np
 from kamino.errors import ModelError
 from kamino.model.marginal import network_file
 from kamino.model.marginal.network import MarginalModel
-from kamino.model.neural import model as neural
 from kamino.model.protocol import SavedModel
 from kamino.model.saved import Fields, shown
 
+
+def _read_neural(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> SavedModel:
+    from kamino.model.neural.model import NeuralModel  # many modules: only where there is such a model
+
+    return NeuralModel.from_arrays(meta, arrays)
+
+
+# The second is the FORMAT of `kamino.model.neural.model`, which is not imported before it is needed.
 _READERS: Mapping[object, Callable[[Mapping[str, Any], Mapping[str, np.ndarray]], SavedModel]] = {
     network_file.FORMAT: MarginalModel.from_arrays,
-    neural.FORMAT: neural.NeuralModel.from_arrays,
+    "kamino-neural-1": _read_neural,
 }
 
 

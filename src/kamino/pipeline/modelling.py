@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kamino.constraints import Constraints
-from kamino.engine import MemoryMeasurer, NeuralRows, StreamedMeasurer
+from kamino.engine import MemoryMeasurer, StreamedMeasurer
 from kamino.engine.rates import model_share
 from kamino.model import SavedModel, fit_planned
 from kamino.pipeline.plan.hints import model_attributes
@@ -60,6 +60,7 @@ def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, p
     if plan.marginal is not None:
         engine = StreamedMeasurer if codes.is_streamed else MemoryMeasurer
         return fit_planned(engine(codes, codec.sizes, gate), plan.marginal)
+    from kamino.engine import NeuralRows  # many modules: only where networks are trained
     from kamino.model.neural import fit_neural
 
     return fit_neural(

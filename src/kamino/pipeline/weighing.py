@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from kamino.constraints.tree import Kind
 from kamino.engine.paper_weights import SAMPLING_RATE, paper_noise, release_violation_matrix
 from kamino.engine.rates import model_share, release_rates
 from kamino.model import SavedModel
-from kamino.model.neural import NeuralModel, Parameters
 from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.privacy import Gate, multiplier_for
 from kamino.privacy.private import PrivateCodes
@@ -23,6 +23,9 @@ from kamino.sampling.draw_options import DrawIds
 from kamino.sampling.soft.algorithm5 import learn_weights
 from kamino.sampling.soft.weights import FoundWeights, find_weights
 from kamino.schema import Codec
+
+if TYPE_CHECKING:
+    from kamino.model.neural import Parameters
 
 # The part of the schedule.
 WEIGHTS = "weights"
@@ -122,6 +125,8 @@ def weigh(
             sweeps, sampling = settings.sweeps, settings.sampling
             return find_weights(plan, model, codec, rates, rng, sweeps=sweeps, draw_ids=draw_ids, sampling=sampling)
         return find_weights(plan, model, codec, rates, rng, draw_ids=draw_ids)
+    from kamino.model.neural import NeuralModel  # many modules: only for the paper's weights
+
     if isinstance(model, NeuralModel) and model.parameters is not None:
         found = model.parameters
         sample_rows, noise_multiplier, rate = found.weight_rows, found.weight_noise, None

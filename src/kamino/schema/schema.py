@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -152,6 +153,11 @@ class Schema:
 
     def to_yaml(self) -> str:
         """Return the text of a schema file."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        # A model file, a certificate and its hashes all hold it; long domains take a while to write.
         from kamino.schema.files.schema_file import write_schema
 
         return write_schema(self)

@@ -83,10 +83,17 @@ def _sequential_law(
 
 
 @pytest.mark.parametrize(
-    ("text", "few"), [(THREE, 1), (THREE, 32), (UNLIKE, 32), pytest.param(UNLIKE, 1, marks=pytest.mark.slow)]
+    ("text", "few"),
+    [
+        (THREE, 4),
+        (THREE, 32),
+        (UNLIKE, 32),
+        pytest.param(THREE, 1, marks=pytest.mark.slow),
+        pytest.param(UNLIKE, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_fenced_rows_follow_algorithm_3(text: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """6,000 copies of a table, kept apart; rows are settled one by one, and by halves down to one.
+    """6,000 copies of a table, kept apart; rows are settled one by one, and by halves down to a few and to one.
 
     The false-alarm rate is 1e-4 for each case.
     """

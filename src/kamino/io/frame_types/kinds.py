@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
-from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
 from kamino.schema import Categorical, Schema
 
@@ -56,6 +56,10 @@ def kind_of(frame: object, *, trust_domain: bool = False) -> FrameKind | None:
     With `trust_domain`, the categories of an unordered category, and intervals, count as listed by its type too.
     Without it they do not: `astype("category")` lists the cells, and `pandas.cut` takes its bounds from them.
     """
+    if isinstance(frame, str | os.PathLike):
+        return None
+    from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe  # slow to import
+
     if is_pandas_dataframe(frame):
         from kamino.io.frame_types.pandas_types import domains_of, types_of
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kamino.arrays import stable_order
 from kamino.model.phase import codes_inside
 from kamino.model.protocol import Cells, FloatArray, IntArray
 
@@ -38,7 +39,7 @@ def draw_bins(
     num_rows = len(context)
     shuffled = rng.permutation(num_rows)
     rank = rng.permutation(len(probability)) if scattered else np.arange(len(probability))
-    order = shuffled[np.argsort(rank[context[shuffled]], kind="stable")]
+    order = shuffled[stable_order(rank[context[shuffled]])]
     points = spread_points(num_rows, rng)
     cumulative = np.cumsum(probability, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -73,7 +74,7 @@ def draw_codes(bins: IntArray, cells: Cells, rng: np.random.Generator) -> IntArr
     stop = np.searchsorted(label, np.arange(runs.bins), side="right")
     mass = ends[stop - 1] - base
     shuffled = rng.permutation(len(bins))
-    order = shuffled[np.argsort(bins[shuffled], kind="stable")]
+    order = shuffled[stable_order(bins[shuffled])]
     mine = bins[order]
     target = base[mine] + spread_points(len(bins), rng) * mass[mine]
     run = np.clip(np.searchsorted(ends, target, side="right"), begin[mine], stop[mine] - 1)

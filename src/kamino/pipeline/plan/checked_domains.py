@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kamino.constraints import Constraints
-from kamino.constraints.language.ddl import parse_check
 from kamino.constraints.tree import Comparison, Constant, DenialConstraint, Operator
 from kamino.errors import ConstraintError
 from kamino.pipeline.plan.public_domains import with_public_domains
@@ -42,6 +41,8 @@ def with_checks(
 
 
 def _read(text: str, dialect: str) -> tuple[DenialConstraint, ...]:
+    from kamino.constraints.language.ddl import parse_check  # sqlglot is slow to import
+
     try:
         return parse_check(text, dialect=dialect)
     except ConstraintError:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from kamino.errors import PrivacyError
 
@@ -83,6 +82,8 @@ class Lines:
 
     def total(self, scale: Floats) -> Floats:
         """The sum of all rows' parts, in steps of the grid: whole numbers."""
+        from scipy.sparse import csr_matrix  # slow to import: only where networks are trained
+
         rows, num, dim = self.values.shape
         bounds = np.asarray(self.sections)
         lines = np.clip(self.index, bounds[:-1], bounds[1:] - 1).ravel()

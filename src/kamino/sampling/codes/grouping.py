@@ -33,22 +33,24 @@ def join_groups(num_rows: int, keys: Sequence[tuple[IntArray, Mask]]) -> IntArra
     Guarantees:
         Equal to closing the relation by hand.  [test_join_groups_is_the_closure]
     """
-    from scipy import sparse  # slow to import: only when groups are joined
-
     if len(keys) == 1:
         key, present = keys[0]
         own = np.arange(num_rows, dtype=np.int64) + int(key.max(initial=0)) + 1
         return number_values(np.where(present, key, own))[0]
-    links, ends, offset = [], [], num_rows
-    for key, present in keys:
-        rows = np.flatnonzero(present)
-        links.append(rows)
-        ends.append(key[rows] + offset)
-        offset += int(key.max(initial=-1)) + 1
-    start, end = np.concatenate(links), np.concatenate(ends)
-    graph = sparse.coo_matrix((np.ones(len(start), np.int8), (start, end)), shape=(offset, offset))
-    _, label = sparse.csgraph.connected_components(graph, directed=False)
-    return number_values(label[:num_rows].astype(np.int64))[0]
+    links = [(key[present], np.flatnonzero(present)) for key, present in keys]
+    # Each row points to the lowest row that it is known to be linked to; whoever points to itself is a root.
+    root = np.arange(num_rows, dtype=np.int64)
+    while True:
+        joined = root.copy()
+        for key, rows in links:
+            lowest = np.full(int(key.max(initial=-1)) + 1, num_rows, dtype=np.int64)
+            np.minimum.at(lowest, key, root[rows])
+            np.minimum.at(joined, root[rows], lowest[key])
+        while not np.array_equal(joined, higher := joined[joined]):
+            joined = higher
+        if np.array_equal(joined, root):
+            return number_values(root)[0]
+        root = joined
 
 
 def count_matrix(groups: IntArray, context: IntArray, num_groups: int, num_contexts: int) -> sparse.csr_matrix:

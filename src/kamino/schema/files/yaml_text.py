@@ -121,10 +121,12 @@ def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 _Dumper.add_representer(Decimal, _represent_decimal)
 _Dumper.add_representer(str, _represent_text)
+# Of text that is plain, nothing is hidden.
+_PLAIN_TEXT = {"yaml_representers": _Dumper.yaml_representers | {str: yaml.SafeDumper.yaml_representers[str]}}
 _TABLES = ("yaml_implicit_resolvers", "yaml_representers", "ignore_aliases")
 #: The same with the emitter of libyaml, which is several times as fast, where PyYAML was built with it.
 _FAST: type[yaml.SafeDumper] | None = (
-    type("_FastDumper", (yaml.CSafeDumper,), {name: getattr(_Dumper, name) for name in _TABLES})
+    type("_FastDumper", (yaml.CSafeDumper,), {name: getattr(_Dumper, name) for name in _TABLES} | _PLAIN_TEXT)
     if yaml.__with_libyaml__
     else None
 )

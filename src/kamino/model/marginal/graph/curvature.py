@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -40,10 +41,14 @@ class _Axis:
     root: FloatArray
     group: IntArray | None = None
 
+    @cached_property
+    def _starts(self) -> IntArray | None:
+        return None if self.group is None else first_of_runs(self.group)
+
     def spread(self, columns: FloatArray) -> FloatArray:
         """Return what numbers for the columns make of the values of the axis."""
         scaled = columns * self.root
-        return scaled if self.group is None else np.add.reduceat(scaled, first_of_runs(self.group))
+        return scaled if self._starts is None else np.add.reduceat(scaled, self._starts)
 
     def collect(self, values: FloatArray) -> FloatArray:
         """Return what numbers for the values of the axis, the first dimension, make of the columns."""
@@ -59,7 +64,8 @@ class _Shared:
     ) -> None:
         self.lines, self.columns = lines, columns
         self._measurement, self._table, self._axes = m, table, axes
-        self._ends = np.cumsum([len(axis.root) for axis in axes])[:-1]
+        ends = np.cumsum([len(axis.root) for axis in axes]).tolist()
+        self._parts = [slice(end - len(axis.root), end) for end, axis in zip(ends, axes, strict=True)]
         places = range(table.ndim)
         self._others = [tuple(i for i in places if i != place) for place in places]
         self._shapes = [tuple(-1 if i == place else 1 for i in places) for place in places]
@@ -84,8 +90,8 @@ class _Shared:
         if self.block is not None:
             return self.block @ columns
         spread: FloatArray = np.zeros(())
-        for part, axis, shape in zip(np.split(columns, self._ends), self._axes, self._shapes, strict=True):
-            spread = spread + axis.spread(part).reshape(shape)
+        for own, axis, shape in zip(self._parts, self._axes, self._shapes, strict=True):
+            spread = spread + axis.spread(columns[own]).reshape(shape)
         return self._measurement.answer((self._table * spread).ravel())
 
     def transposed_times(self, lines: FloatArray) -> FloatArray:

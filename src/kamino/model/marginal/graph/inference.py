@@ -102,11 +102,12 @@ class _Dual:
         self.kind: Any = np.float64
         self.counts = np.concatenate([m.counts.ravel() for m in measurements])
         self.sigma2 = np.concatenate([m.sigma.ravel() ** 2 for m in measurements])
-        self.bounds = np.cumsum([m.counts.size for m in measurements])[:-1]
+        ends = np.cumsum([m.counts.size for m in measurements]).tolist()
+        self.lines = [slice(end - m.counts.size, end) for end, m in zip(ends, measurements, strict=True)]
 
     def beliefs(self, multipliers: FloatArray) -> tuple[list[FloatArray], float]:
-        parts = np.split(multipliers * (-self.num_rows / self.tau), self.bounds)
-        spread = [m.spread(part).astype(self.kind) for m, part in zip(self.measurements, parts, strict=True)]
+        scaled = multipliers * (-self.num_rows / self.tau)
+        spread = [m.spread(scaled[own]).astype(self.kind) for m, own in zip(self.measurements, self.lines, strict=True)]
         base = self.base[self.kind]
         return self.propagate([table + s.spread(spread) for table, s in zip(base, self.shared, strict=True)])
 
@@ -175,11 +176,10 @@ def infer(
         point, used, done = found.point, used + found.iterations, found.done
     dual.kind = np.float64
     beliefs, _ = dual.beliefs(point)
-    parts = np.split(point, dual.bounds)
     return Fit(
         tree=tree,
         beliefs=tuple(beliefs),
-        multipliers={m.key: part for m, part in zip(merged, parts, strict=True)},
+        multipliers={m.key: point[own] for m, own in zip(merged, dual.lines, strict=True)},
         iterations=used,
     )
 

@@ -75,11 +75,15 @@ def eliminate(
     which variable must come after which other in the sequence then.
     """
     done, parents = Graph(sizes, cliques, sequence, after, groups).eliminate()
-    return tuple(reversed(done)), tuple(tuple(sorted(near)) for near in parents)
+    return tuple(reversed(done)), tuple(parents)
 
 
 class Graph:
-    """Which attributes share a clique, and how large a model that makes."""
+    """Which attributes share a clique, and how large a model that makes.
+
+    Sets of variables are whole numbers with a bit for each. What a set weighs is remembered: candidates differ in a few
+    variables, and meet the same sets again and again.
+    """
 
     def __init__(
         self,
@@ -90,12 +94,16 @@ class Graph:
         groups: Groups | None = None,
     ) -> None:
         self._sizes, self._sequence, self._after, self._groups = sizes, sequence, after or {}, groups or {}
+        self._group_bits = sum(1 << v for v in self._groups)
         # Whole numbers add up to the same in any order.
         self._logs = [round(math.log(size) * _UNIT) for size in sizes]
-        self._near: list[set[int]] = [set() for _ in sizes]
+        self._near = [0] * len(sizes)
         self._counted: dict[Clique, int] = {}
         #: What eliminating each variable first would make, while no clique is added.
         self._weights: list[int] | None = None
+        self._members: dict[int, tuple[int, ...]] = {}
+        self._log_cells: dict[int, int] = {}
+        self._cells: dict[int, int] = {}
         for clique in (*cliques, *((v - 1, v) for v in self._groups)):
             self.add(clique)
 
@@ -113,37 +121,40 @@ class Graph:
         Guarantees:
             Equals the cells of `build_tree`.  [test_cells_are_counted_without_the_tree]
         """
+        whole = sum(1 << a for a in clique)
+        if all(not whole & ~(self._near[a] | 1 << a) for a in clique):
+            clique = ()  # its variables share one already
         if clique not in self._counted:
             self._counted[clique] = self._count(clique)
         return self._counted[clique]
 
     def _count(self, clique: Clique) -> int:
-        sizes, groups = self._sizes, self._groups
-        done, parents = self.eliminate(clique)
-        place = {a: i for i, a in enumerate(done)}
+        done, parents = self._eliminate(clique)
+        place = [0] * len(done)
+        for i, a in enumerate(done):
+            place[a] = i
         # The clique of a variable is not maximal if it is all that another one had when it went.
-        inner = set()
+        inner = 0
         for above in parents:
             if above:
-                first = min(above, key=place.__getitem__)
-                if len(above) == len(parents[first]) + 1:
-                    inner.add(first)
-        found = 0
-        for a in done:
-            if a not in inner:
-                held = parents[a] | {a}
-                found += math.prod(sizes[b] for b in held if b not in groups or b - 1 not in held)
-        return found
+                first = min(self._in(above), key=place.__getitem__)
+                if above.bit_count() == parents[first].bit_count() + 1:
+                    inner |= 1 << first
+        return sum([self._cells_of(parents[a] | 1 << a) for a in done if not inner >> a & 1])
 
-    def eliminate(self, clique: Clique = ()) -> tuple[list[int], list[set[int]]]:
-        """Return the order of elimination, with one more clique, and the neighbours of each variable when it goes."""
-        near = [set(others) for others in self._near]
+    def eliminate(self) -> tuple[list[int], list[tuple[int, ...]]]:
+        """Return the order of elimination, and the neighbours of each variable when it goes."""
+        done, parents = self._eliminate()
+        return done, [self._in(above) for above in parents]
+
+    def _eliminate(self, clique: Clique = ()) -> tuple[list[int], list[int]]:
+        near = list(self._near)
         _join(near, clique)
-        done: list[int] = []
         if self._sequence is not None:
             for a in reversed(self._sequence):
-                _take_out(near, a)
+                self._take_out(near, a)
             return list(reversed(self._sequence)), near
+        done: list[int] = []
         groups, last = self._groups, len(near)
         waiting = Counter(self._after.values())
         if self._weights is None:
@@ -161,12 +172,13 @@ class Graph:
             if gone[a] or size != weight[a]:
                 continue
             gone[a] = True
-            around = set(near[a])
-            for b in (a, a + 1) if a + 1 in groups else (a,):
+            own = (a, a + 1) if a + 1 in groups else (a,)
+            around = 0
+            for b in own:
                 around |= near[b]
                 done.append(b)
-                _take_out(near, b)
-            touched = {b - 1 if b in groups else b for b in around if b not in (a, a + 1 if a + 1 in groups else a)}
+                self._take_out(near, b)
+            touched = {b - 1 if b in groups else b for b in self._in(around) if b not in own}
             base = self._after.get(a)
             if base is not None:
                 waiting[base] -= 1
@@ -177,30 +189,52 @@ class Graph:
                     heappush(heap, (weight[b], -b))
         return done, near
 
-    def _weight(self, near: Sequence[set[int]], a: int) -> int:
+    def _take_out(self, near: list[int], a: int) -> None:
+        """Eliminate a variable: its neighbours become each other's. Its own set stays as it was."""
+        around = near[a]
+        for b in self._in(around):
+            near[b] = (near[b] | around) & ~(1 << a | 1 << b)
+
+    def _weight(self, near: Sequence[int], a: int) -> int:
         """The logarithm of the cells of the larger clique that eliminating `a`, and its groups, would make."""
-        own = self._size({a, *near[a]})
+        own = self._log_cells_of(near[a] | 1 << a)
         if a + 1 not in self._groups:
             return own
-        return max(own, self._size((near[a] | near[a + 1]) - {a}))
+        return max(own, self._log_cells_of((near[a] | near[a + 1]) & ~(1 << a)))
 
-    def _size(self, held: set[int]) -> int:
-        logs, groups = self._logs, self._groups
-        return sum([logs[b] for b in held if b not in groups or b - 1 not in held])
+    def _in(self, held: int) -> tuple[int, ...]:
+        """The variables of a set, in order."""
+        found = self._members.get(held)
+        if found is None:
+            members, rest = [], held
+            while rest:
+                lowest = rest & -rest
+                members.append(lowest.bit_length() - 1)
+                rest ^= lowest
+            found = self._members[held] = tuple(members)
+        return found
+
+    def _axes(self, held: int) -> tuple[int, ...]:
+        """The variables of a set without the groups of another one of them."""
+        return self._in(held & ~(self._group_bits & held << 1))
+
+    def _log_cells_of(self, held: int) -> int:
+        found = self._log_cells.get(held)
+        if found is None:
+            found = self._log_cells[held] = sum([self._logs[b] for b in self._axes(held)])
+        return found
+
+    def _cells_of(self, held: int) -> int:
+        found = self._cells.get(held)
+        if found is None:
+            found = self._cells[held] = math.prod([self._sizes[b] for b in self._axes(held)])
+        return found
 
 
-def _join(near: Sequence[set[int]], clique: Clique) -> None:
+def _join(near: list[int], clique: Clique) -> None:
+    whole = sum(1 << a for a in set(clique))
     for a in clique:
-        near[a].update(clique)
-        near[a].discard(a)
-
-
-def _take_out(near: Sequence[set[int]], a: int) -> None:
-    """Eliminate a variable: its neighbours become each other's. Its own set stays as it was."""
-    around = near[a]
-    for b in around:
-        near[b] |= around
-        near[b] -= {a, b}
+        near[a] |= whole & ~(1 << a)
 
 
 def build_tree(

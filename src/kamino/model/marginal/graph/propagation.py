@@ -60,7 +60,7 @@ class Propagator:
         """Return exp of a table, shifted; its sums for each separator configuration (1 for 0); their logarithms."""
         own, shift = self._own[i], self._shift[i]
         if shift is not None:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 near = np.exp(table - own.spread(shift))
                 total = own.sum(near)
             if total.min() > _LEAST and total.max() < 1 / _LEAST:

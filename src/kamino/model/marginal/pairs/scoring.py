@@ -22,6 +22,7 @@ from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.pairs.selection import Scored
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import FloatArray, IntArray, Measurer
+from kamino.schema.coding.joint_codes import distinct_values
 
 #: Pairs are scored both in bins and in groups if the noise of the distances is then below this part of the rows.
 CLEAR_SCORES = 0.03
@@ -196,11 +197,11 @@ def draw_model_rows(frame: Frame, fit: Fit, num_rows: int = MODEL_ROWS) -> IntAr
         flat = np.zeros(num_rows, dtype=np.int64)
         for p in parents:
             flat = flat * tree.sizes[p] + rows[p]
-        used, context = np.unique(flat, return_inverse=True)
+        used, context = distinct_values(flat)
         table = joint.reshape(-1, tree.sizes[a])[used]
         total = table.sum(axis=1, keepdims=True)
         table = np.where(total > 0, table / np.where(total > 0, total, 1.0), 1.0 / tree.sizes[a])
-        rows[a] = draw_bins(context.astype(np.int64), table, rng)
+        rows[a] = draw_bins(context, table, rng)
     return rows[list(frame.levels.fine)]
 
 

@@ -70,24 +70,30 @@ class _Needs:
         self._bins, self._mass = bins, by_value.sum(axis=1)
         self._likely = by_value / np.maximum(wanted, 1e-300)[None, :]
         self._left = wanted.astype(np.float64)
+        self._open = np.maximum(self._left, 0.0)
         order = np.argsort(bins, kind="stable")
         held, begin = np.unique(bins[order], return_index=True)
         self._left_here = np.zeros((int(bins.max(initial=-1)) + 1, len(wanted)))
         if len(held):
             self._left_here[held] = np.add.reduceat(by_value[order], begin, axis=0)
+        self._is_open_here = self._left_here > 0
 
     def give(self, value: int, owner: int) -> None:
         """Take note that a value has an owner."""
+        own_bin = self._bins[value]
         self._left[owner] -= self._mass[value]
-        self._left_here[self._bins[value], owner] -= self._mass[value]
+        self._open[owner] = max(self._left[owner], 0.0)
+        self._left_here[own_bin, owner] -= self._mass[value]
+        self._is_open_here[own_bin, owner] = self._left_here[own_bin, owner] > 0
 
     def neediest(self, value: int) -> int:
         """Return the owner that needs most, of those likely to have a value: one that needs some in its bin, if any."""
-        needed = self._likely[value] * np.maximum(self._left, 0.0)
-        here = np.where(self._left_here[self._bins[value]] > 0, needed, 0.0)
-        return next(
-            (int(np.argmax(each)) for each in (here, needed) if each.max() > 0), int(np.argmax(self._likely[value]))
-        )
+        needed = self._likely[value] * self._open
+        for each in (needed * self._is_open_here[self._bins[value]], needed):
+            owner = int(each.argmax())
+            if each[owner] > 0:
+                return owner
+        return int(self._likely[value].argmax())
 
 
 def _give_every_owner_a_value(
