@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kamino.constraints.language.printer import print_name
-from kamino.engine.broken_rows import Codes, chance_of_greater, count_greater, count_out_of_order
+from kamino.engine.broken_rows import Codes, Ranks, chance_of_greater, count_greater, count_out_of_order
 from kamino.engine.implied_rules import Dependency, determined_by
 from kamino.engine.judging import ERRORS, Columns, Release, Suggestion
 
@@ -67,11 +67,12 @@ class Compared:
 
     def statistics(self) -> list[float]:
         """Of orders, of comparisons, of what these would be by chance. Computed from private rows: for the gate."""
+        names = dict.fromkeys(name for order in self.orders for name in (order.one, order.other))
+        ranks = {name: Ranks.of(self.table.column(name)) for name in names}
         found = [
             count_out_of_order(
-                self.table,
-                order.one,
-                order.other,
+                ranks[order.one],
+                ranks[order.other],
                 falls=order.falls,
                 groups=self.codes[order.group] if order.group else None,
             )
