@@ -145,6 +145,8 @@ def _count_beyond_longest(heights: Codes) -> float:
     Guarantees:
         Runs taken at once count as one number after the other does.  [test_runs_at_once_count_as_numbers_do]
     """
+    if len(heights) == 0:
+        return 0.0
     begins = np.flatnonzero(heights[1:] < heights[:-1]) + 1
     if len(heights) < _LONG_RUN * (len(begins) + 1):
         return float(len(heights) - len(_ends_one_by_one(heights.tolist())))
