@@ -463,6 +463,15 @@ class Synthesizer(Parameterised):
                 self.fitted, path, rows, rng, given=given, ways=ways, sign=sign, catalogue=self._catalogue
             )
 
+    def why_whole(
+        self, path: str | os.PathLike[str], num_rows: int | None = None, *, given: Given | None = None
+    ) -> str | None:
+        """Say why `write` would hold a long table in memory instead of drawing it in blocks; None if it would not."""
+        from kamino.pipeline.output.in_blocks import why_whole
+
+        rows = self.fitted.num_rows if num_rows is None else num_rows
+        return why_whole(self.fitted, path, rows, given=given)
+
     def _drawing(
         self, num_rows: int | None, seed: int | None, draw_number: int, *, to_file: bool = False
     ) -> tuple[int, np.random.Generator]:

@@ -51,6 +51,7 @@ from kamino.cli.options import (
     ledger_use,
     reading_of,
     tell,
+    tell_if_whole,
     told_constraints,
     value_lists,
 )
@@ -187,6 +188,7 @@ def synth(
         with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
             if save_model is not None:
                 synthesizer.save(save_model)
+            tell_if_whole(synthesizer, output, rows)
             written = synthesizer.write(
                 output, rows, spreadsheet_safe=spreadsheet_safe, workers=workers, progress=progress, sign=vouch
             )
