@@ -18,6 +18,7 @@ from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.errors import InputError, SamplingError
 from kamino.io import read_table
 from kamino.io.atomic import staged
+from kamino.io.databases import storing
 from kamino.io.databases.row_digest import digest_of_rows
 from kamino.io.write import stage_stream
 from kamino.pipeline import Synthesizer
@@ -65,7 +66,11 @@ def test_blocks_keep_all_constraints_together(made: Synthesizer, ending: str, tm
 
 
 @pytest.mark.parametrize("kind", ["duckdb", "postgres"])
-def test_blocks_go_into_a_database(made: Synthesizer, kind: str, tmp_path: Path) -> None:
+def test_blocks_go_into_a_database(
+    made: Synthesizer, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What was written is read back in more than one part.
+    monkeypatch.setattr(storing, "PART_ROWS", 2_048)
     url = f"duckdb:///{tmp_path / 'out.db'}" if kind == "duckdb" else servers.postgres()
     file = read_table(made.write(tmp_path / "out.parquet", ROWS, seed=2).path)
     written = made.write(f"{url}#blocks", ROWS, seed=2)
