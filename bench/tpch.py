@@ -6,7 +6,7 @@
 `tpchgen-cli` (dependency group `bench`: `pip install --group bench`) makes the tables or, where it is not installed,
 DuckDB does, which fetches its extension `tpch`; the join is written as Parquet. A model is fitted by the streamed
 engine (domains public, epsilon 1), as many rows are drawn with all four dependencies, and the violations in what was
-written are counted. The paper's Kamino takes about ten hours for such a join. Each step is a process of its own;
+written are counted. The paper's Kamino takes ten hours for a million rows. Each step is a process of its own;
 processor seconds are of all threads, memory is the peak.
 """
 
