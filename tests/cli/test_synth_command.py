@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_check_command import kamino
+from typer.testing import CliRunner
 
+from kamino.cli.app import app
 from kamino.constraints import Constraints, count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
+from kamino.errors import ModelError
 from kamino.io import read_table, write_table
 from kamino.schema import draft_schema
 
@@ -224,3 +227,16 @@ def test_synth_shows_how_soft_constraints_settle(folder: Path) -> None:
         "sampling": "constraint-aware",
         "weights": "matching",
     }
+
+
+def test_a_model_too_large_to_save_costs_no_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget is spent by then: the table is written, and then the error is told."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("kamino.pipeline.model_file._MOST_YAML_VALUES", 3)
+    options = ["--trust-domain", "-o", "wide.csv", "--save-model", "wide.kamino", "-n", "20"]
+    ran = CliRunner().invoke(app, ["synth", "tax.parquet", *options])
+    assert isinstance(ran.exception, ModelError)
+    assert "schema.yaml has more in it than any model file may hold" in str(ran.exception)
+    assert "draw without saving" in str(ran.exception)
+    assert read_table(folder / "wide.csv").num_rows == 20
+    assert not (folder / "wide.kamino").exists()

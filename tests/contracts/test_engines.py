@@ -19,6 +19,7 @@ import pytest
 from tests.contracts import servers
 
 from kamino.constraints import Constraints
+from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.engine import MemoryMeasurer, StreamedMeasurer, encode, keep_rows
 from kamino.engine import rates as rates_module
 from kamino.engine.block_counts import count_candidates
@@ -41,7 +42,7 @@ from kamino.pipeline.plan.run_plan import plan_table
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit, SeededNoise
 from kamino.privacy import unit as unit_module
 from kamino.privacy.private import PrivateCodes, PrivateTable, open_codes, open_table  # noqa: TID251
-from kamino.schema import Categorical, Codec, Date, Integer, Real, Schema
+from kamino.schema import Categorical, Codec, Date, Integer, Real, Schema, draft_schema
 from kamino.schema.coding.differences import Difference
 
 ROWS, PART_ROWS = 500, 130
@@ -82,6 +83,25 @@ def mixed_table(rows: int = ROWS) -> pa.Table:
             "pay": pa.array(np.round(age + rng.normal(0, 3, rows), 1), mask=rng.random(rows) < 0.05),
             "start": pa.array([day[d] for d in start], mask=rng.random(rows) < 0.05),
             "end": [day[d] for d in end],
+        }
+    )
+
+
+def built_in_table(rows: int = 600) -> pa.Table:
+    """The built-in table with nulls, two dates that lie close together, and persons with several rows."""
+    rng, plain = np.random.default_rng(6), tax(rows)
+    holes = {
+        name: pa.array(plain.column(name).to_pylist(), plain.schema.field(name).type, mask=rng.random(rows) < 0.07)
+        for name in ("marital_status", "has_child", "salary", "rate")
+    }
+    filed = np.datetime64("2023-01-01") + rng.integers(0, 300, rows)
+    paid = filed + rng.integers(0, 30, rows)
+    return pa.table(
+        {
+            "person": rng.integers(0, rows // 2, rows),
+            **{name: holes.get(name, plain.column(name)) for name in plain.column_names},
+            "filed": pa.array(filed, pa.date32()),
+            "paid": pa.array(paid, pa.date32(), mask=rng.random(rows) < 0.05),
         }
     )
 
@@ -164,6 +184,8 @@ def spark_frame(table: pa.Table, folder: Path) -> SparkParts:
     return SparkParts(frame.repartition(3), private=True, part_rows=PART_ROWS)
 
 
+BUILT_IN_RULES = Constraints.parse(f"{TAX_CONSTRAINTS}\ncheck (filed <= paid)\nsoft: state, has_child -> rate")
+BUILT_IN_SCHEMA = draft_schema(built_in_table(), trust_domain=True)
 TYPED: dict[str, Callable[[pa.Table, Path], Any]] = {
     each.__name__: each
     for each in (
@@ -189,10 +211,10 @@ def as_text(table: pa.Table) -> pa.Table:
 
 def everything(table: pa.Table | Any, schema: Schema | None, *, gate: Gate | None = None, **given: Any) -> Any:
     """All that a run lets out: the model file and the ledger."""
-    untyped = given.pop("untyped", False)
+    untyped, rules = given.pop("untyped", False), given.pop("rules", RULES)
     settings = Settings(**{"seed": 3, "epsilon": 4.0, "anyway": True, **given})
     private = PrivateTable(table)
-    fitted = fit(private, plan_table(private, schema, RULES, settings, untyped=untyped), gate or open_gate(settings))
+    fitted = fit(private, plan_table(private, schema, rules, settings, untyped=untyped), gate or open_gate(settings))
     bundle = fitted.to_bundle()
     return dict(bundle.texts), {name: (each.dtype, each.tobytes()) for name, each in bundle.arrays.items()}
 
@@ -224,6 +246,19 @@ def test_engines_keep_the_same_rows_of_a_unit(source: str, tmp_path: Path) -> No
     given: Any = {"untyped": untyped, "unit": "who", "max_rows": 2}
     found = everything(ORDERED[source](mixed_table(), tmp_path), None if untyped else SCHEMA, **given)
     assert found == in_memory(declared=not untyped, **given)
+
+
+@cache
+def built_in_memory() -> Any:
+    """All that a run on the built-in table in memory lets out."""
+    return everything(built_in_table(), BUILT_IN_SCHEMA, rules=BUILT_IN_RULES, unit="person", max_rows=2)
+
+
+@pytest.mark.parametrize("source", ["parquet_files", "duckdb_table", "postgres_table", "spark_frame"])
+def test_engines_fit_the_same_model_of_the_built_in_table(source: str, tmp_path: Path) -> None:
+    parts = TYPED[source](built_in_table(), tmp_path)
+    found = everything(parts, BUILT_IN_SCHEMA, rules=BUILT_IN_RULES, unit="person", max_rows=2)
+    assert found == built_in_memory()
 
 
 def test_a_streamed_unit_keeps_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

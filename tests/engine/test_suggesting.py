@@ -14,7 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kamino.constraints import Constraints, count_violations
+from kamino.engine import broken_rows
 from kamino.engine.broken_rows import (
+    Codes,
+    Ranks,
     chance_of_greater,
     codes_of,
     count_greater,
@@ -159,6 +162,10 @@ def grouped(some: np.ndarray) -> pa.Table:
     return pa.table({name: pa.array(some[:, i], mask=some[:, i] < 0) for i, name in enumerate("gxy")})
 
 
+def out_of_order(table: pa.Table, one: str, other: str, *, falls: bool, groups: Codes | None = None) -> float:
+    return count_out_of_order(Ranks.of(table.column(one)), Ranks.of(table.column(other)), falls=falls, groups=groups)
+
+
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS)
 @example([(0, 0, 1), (0, 1, 0), (0, 2, 2)])
@@ -169,7 +176,7 @@ def test_no_row_moves_a_statistic_further(drawn: list[tuple[int, int, int]]) -> 
         columns, table = {name: some[:, place] for place, name in enumerate("gxy")}, grouped(some)
         found = [count_strays(columns, ("g", "x"), "y"), count_repeats(columns["g"], columns["x"])]
         for groups in (None, columns["g"]):
-            found += [count_out_of_order(table, "x", "y", falls=falls, groups=groups) for falls in (True, False)]
+            found += [out_of_order(table, "x", "y", falls=falls, groups=groups) for falls in (True, False)]
         return found
 
     assert np.all(np.abs(np.subtract(of(rows), of(rows[1:]))) <= 1)
@@ -186,7 +193,34 @@ def test_rows_out_of_order_are_the_fewest(drawn: list[tuple[int, int, int]], fal
     pairs = [(i, j) for i, j in combinations(range(len(drawn)), 2) if count_violations(table.take([i, j]), rule)]
     left = (set(kept) for size in range(len(drawn) + 1) for kept in combinations(range(len(drawn)), size))
     fewest = len(drawn) - max(len(kept) for kept in left if not any(kept.issuperset(pair) for pair in pairs))
-    assert count_out_of_order(table, "x", "y", falls=falls, groups=groups) == fewest
+    assert out_of_order(table, "x", "y", falls=falls, groups=groups) == fewest
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 12), max_size=60), st.integers(0, 4))
+def test_runs_at_once_count_as_numbers_do(drawn: list[int], sorted_parts: int) -> None:
+    """Whether runs are taken at once is a question of speed; runs of any length, also of equal numbers, are drawn."""
+    heights = np.array(drawn, dtype=np.int64)
+    for part in np.array_split(heights, sorted_parts) if sorted_parts else ():
+        part.sort()
+    fewest = len(drawn) - len(broken_rows._ends_one_by_one(heights.tolist()))
+    with pytest.MonkeyPatch.context() as patch:
+        for long in (0, 2, 1_000):
+            patch.setattr(broken_rows, "_LONG_RUN", long)
+            assert broken_rows._count_beyond_longest(heights) == fewest
+
+
+def test_orders_of_many_groups_and_values_are_counted() -> None:
+    """Where the numbers of combinations leave 64 bits, another way of sorting counts the same."""
+    rng, rows = np.random.default_rng(5), 400
+    columns = [Ranks(codes=rng.integers(-1, 30, rows), size=30) for _ in range(2)]
+    groups = rng.integers(-1, 9, rows)
+    for falls in (True, False):
+        plain = count_out_of_order(*columns, falls=falls, groups=groups)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(broken_rows, "MOST_NUMBERS", 100)
+            assert count_out_of_order(*columns, falls=falls, groups=groups) == plain
+        assert count_out_of_order(columns[1], columns[0], falls=falls, groups=groups) == plain
 
 
 @pytest.mark.parametrize("weights", [[1], [1, 1], [9, 1], [4, 3, 2, 1], [1] * 12, [30, *[1] * 40]])
@@ -200,7 +234,7 @@ def test_chance_of_an_order_is_not_overstated(weights: list[int]) -> None:
     known = Columns(num_rows=rows, release=release, repeats={}, chance={name: 1 - part for name, part in usual.items()})
     for one, other in combinations("xyz", 2):
         for falls in (True, False):
-            there = count_out_of_order(pa.table(columns), one, other, falls=falls)
+            there = out_of_order(pa.table(columns), one, other, falls=falls)
             assert known.by_chance_out_of_order(one, other) <= there + 0.03 * rows
 
 

@@ -149,6 +149,9 @@ def test_gzip(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"a,b\n1,\n2,y\n"))
     assert read_table(path).to_pydict() == {"a": [1, 2], "b": [None, "y"]}
     assert read_table(str(path)).num_rows == 2
+    # Files of other systems come with names in capitals.
+    path.rename(tmp_path / "T.CSV.GZ")
+    assert read_table(tmp_path / "T.CSV.GZ").num_rows == 2
 
 
 @given(st.lists(st.text(alphabet='ab",\n\r ü', max_size=6), min_size=1, max_size=8))

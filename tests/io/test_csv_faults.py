@@ -55,10 +55,13 @@ def test_faults_of_a_compressed_file(tmp_path: Path, how: str) -> None:
         with pytest.raises(InputError, match=f"{how} data is damaged"):
             read_table(path)
     large = _compressed(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(400_000)), how)
-    path.write_bytes(large[: len(large) // 2])
-    for read in (read_table, CsvParts):
-        with pytest.raises(InputError, match=f"{how} data is damaged"):
-            read(path)
+    # Without a checksum, zstd may take damage for data, which is then a row of another length, or no text.
+    inside = [large[:5_000] + b"\xff" * 200 + large[5_200:]] if how == "gzip" else []
+    for damaged in (large[: len(large) // 2], *inside):
+        path.write_bytes(damaged)
+        for read in (read_table, CsvParts):
+            with pytest.raises(InputError, match=f"{how} data is damaged"):
+                read(path)
 
 
 def _compressed(text: bytes, how: str) -> bytes:

@@ -92,6 +92,12 @@ def test_polars_frame(lazy: bool) -> None:
     assert table.schema.field("int").type == pa.int16()
 
 
+@pytest.mark.parametrize("column", [pd.Series([1, 2]), pl.Series([1, 2]), pa.array([1, 2]), pa.chunked_array([[1]])])
+def test_a_single_column_is_no_frame(column: Any) -> None:
+    with pytest.raises(InputError, match=f"object of type {type(column).__name__}, expected .* a data frame"):
+        read_table(column)
+
+
 def test_nan_stays_a_number_outside_pandas() -> None:
     for frame in (pl.DataFrame({"a": [float("nan"), None]}), pa.table({"a": [float("nan"), None]})):
         assert str(read_table(frame).column("a").to_pylist()) == "[nan, None]"

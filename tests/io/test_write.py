@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from decimal import Decimal
 from pathlib import Path
 
@@ -167,12 +168,19 @@ def test_bad_targets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["gz", "zst"])
-def test_compressed_files_read_back(tmp_path: Path, ending: str) -> None:
+def test_compressed_files_read_back(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"a": list(range(3_000)), "b": ["x,y", None, "z"] * 1_000})
-    for name in (f"one.csv.{ending}", f"two.csv.{ending}"):
+    for year, name in enumerate((f"one.csv.{ending}", f"two.csv.{ending}")):
+        # gzip writes the time into its header, if it is let.
+        monkeypatch.setattr("time.time", lambda year=year: 1.7e9 + 3e7 * year)
         write_table(table, tmp_path / name)
         assert read_table(tmp_path / name).equals(table)
     write_table(table, tmp_path / "plain.csv")
+    # What is whole can be followed by more, which programs that read such files then find.
+    how = "gzip" if ending == "gz" else "zstd"
+    more = gzip.compress(b"end") if how == "gzip" else pa.Codec("zstd").compress(b"end", asbytes=True)
+    with pa.input_stream(pa.py_buffer((tmp_path / f"one.csv.{ending}").read_bytes() + more), compression=how) as both:
+        assert both.read() == (tmp_path / "plain.csv").read_bytes() + b"end"
     assert (tmp_path / f"one.csv.{ending}").read_bytes() == (tmp_path / f"two.csv.{ending}").read_bytes()
     assert 2 * (tmp_path / f"one.csv.{ending}").stat().st_size < (tmp_path / "plain.csv").stat().st_size
 

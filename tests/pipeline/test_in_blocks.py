@@ -10,12 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.contracts import servers
+from typer.testing import CliRunner
 
+from kamino.cli.app import app
 from kamino.constraints import Constraints, count_violations
 from kamino.datasets import TAX_CONSTRAINTS, tax
 from kamino.errors import InputError, SamplingError
 from kamino.io import read_table
 from kamino.io.atomic import staged
+from kamino.io.databases import storing
 from kamino.io.databases.row_digest import digest_of_rows
 from kamino.io.write import stage_stream
 from kamino.pipeline import Synthesizer
@@ -63,7 +66,11 @@ def test_blocks_keep_all_constraints_together(made: Synthesizer, ending: str, tm
 
 
 @pytest.mark.parametrize("kind", ["duckdb", "postgres"])
-def test_blocks_go_into_a_database(made: Synthesizer, kind: str, tmp_path: Path) -> None:
+def test_blocks_go_into_a_database(
+    made: Synthesizer, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What was written is read back in more than one part.
+    monkeypatch.setattr(storing, "PART_ROWS", 2_048)
     url = f"duckdb:///{tmp_path / 'out.db'}" if kind == "duckdb" else servers.postgres()
     file = read_table(made.write(tmp_path / "out.parquet", ROWS, seed=2).path)
     written = made.write(f"{url}#blocks", ROWS, seed=2)
@@ -118,6 +125,31 @@ def test_what_binds_all_rows_is_drawn_as_a_whole(made: Synthesizer) -> None:
     for rule in ("key (zip, salary)", "soft: zip -> city", "not (t1.zip = t2.zip and t1.rate > 5 and t2.rate < 1)"):
         other = Synthesizer(constraints=rule, epsilon=4.0, trust_domain=True, seed=1).fit(tax(300))
         assert not in_blocks(other.fitted, ROWS), rule
+
+
+def test_drawing_as_a_whole_is_told(made: Synthesizer, tmp_path: Path) -> None:
+    assert made.why_whole("out.parquet", ROWS) is None
+    assert made.why_whole("out.jsonl", 700) is None, "short tables are drawn as a whole anyway"
+    assert "a file that ends in .jsonl is written at once" in str(made.why_whole("out.jsonl", ROWS))
+    told = made.why_whole("out.csv", ROWS, given={"state": "CA"})
+    assert told is not None
+    assert told.startswith("3,000 rows are drawn as a whole, in about 0.0 GiB of memory, not in blocks: rows with a")
+    other = Synthesizer(constraints="soft: zip -> city", epsilon=4.0, trust_domain=True, seed=1).fit(tax(300))
+    assert "soft: zip -> city binds all rows together" in str(other.why_whole("out.csv", ROWS))
+    by_row = Synthesizer(epsilon=4.0, trust_domain=True, sampling="row-by-row", seed=1).fit(tax(300))
+    assert "row-by-row sampling goes through all rows" in str(by_row.why_whole("out.csv", ROWS))
+
+
+def test_the_commands_tell_what_is_drawn_as_a_whole(made: Synthesizer, tmp_path: Path) -> None:
+    made.save(tmp_path / "m.kamino")
+    run = ["sample", str(tmp_path / "m.kamino"), "-o", str(tmp_path / "o.csv"), "-n", str(ROWS)]
+    assert "as a whole" not in CliRunner().invoke(app, run).stderr
+    assert "as a whole" in CliRunner().invoke(app, [*run, "--given", "has_child=true"]).stderr
+    schema = tmp_path / "s.yaml"
+    schema.write_text("attributes:\n  a: {type: integer, min: 0, max: 9999}\n", encoding="utf-8")
+    (tmp_path / "r.dc").write_text("key (a)\n", encoding="utf-8")
+    planned = CliRunner().invoke(app, ["plan", "-s", str(schema), "-c", str(tmp_path / "r.dc"), "-n", str(ROWS)])
+    assert "key (a) binds all rows together" in " ".join(planned.stdout.split())
 
 
 def test_keys_go_on_from_block_to_block(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.pipeline.test_privacy_of_synth import RULES, SCHEMA, private_table
 
 from kamino import Stage, Synthesizer
-from kamino.pipeline.stages import shown, silent
+from kamino.pipeline.stages import shown, silent, stage_bar
 from kamino.schema import Boolean, Schema
 
 
@@ -59,6 +59,29 @@ def test_progress_is_off_unless_someone_sees_it(monkeypatch: pytest.MonkeyPatch)
     with shown(False, Stage.FIT):
         pass
     assert asked_for == [True]
+
+
+def test_a_notebook_without_widgets_shows_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rich would show there is a warning for each step."""
+    lines: list[str] = []
+
+    class Line:
+        def update(self, shown: dict[str, str], *, raw: bool) -> None:
+            assert raw
+            lines.append(shown["text/plain"])
+
+    def display(shown: dict[str, str], *, raw: bool, display_id: bool) -> Line:
+        line = Line()
+        line.update(shown, raw=raw and display_id)
+        return line
+
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    console = SimpleNamespace(is_terminal=False, is_jupyter=True)
+    with stage_bar(console, (Stage.FIT, Stage.SAMPLE)) as report:  # type: ignore[arg-type]
+        report(Stage.FIT)
+        report(Stage.SAMPLE, 0, 2)
+    assert lines == ["starting", "measuring and fitting ...", "drawing rows ...", ""]
 
 
 class _bar:  # noqa: N801

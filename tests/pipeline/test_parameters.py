@@ -92,7 +92,15 @@ def test_an_unknown_keyword_is_an_error_of_python() -> None:
         ({"schema": 42}, "found a schema of type int; expected a Schema, text, or a Path to a file"),
         ({"schema": {"a": 1}}, "found a schema of type dict"),
         ({"constraints": ["a -> b"]}, "found a constraint of type list; expected Constraints, text, or a Path"),
-        ({"constraints": None}, "found a constraint of type NoneType"),
+        ({"constraints": ["a -> b"]}, 'Of texts in a list, make one: "\\n".join(...)'),
+        ({"constraints": 3}, "found a constraint of type int"),
+        ({"epsilon": None}, "found epsilon None; leave it out to have 1.0"),
+        ({"value_lists": None}, "found value_lists None; leave it out to have ()"),
+        ({"value_lists": "state"}, "found value_lists 'state'; expected pairs of texts"),
+        ({"value_lists": [("state",)]}, "expected pairs of texts, such as [('state', 'us-states')]"),
+        ({"ledger": 3}, "found the path of a ledger of type int; expected text or a Path"),
+        ({"seed": -1}, "found seed -1; expected 0 or more"),
+        ({"unit": "a", "max_rows": 0}, "found max_rows 0; expected 1 or more"),
         ({"backend": 3}, "found backend 3; expected one of marginal, neural"),
     ],
 )
@@ -100,6 +108,32 @@ def test_wrong_types_are_told(given: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError) as caught:
         Synthesizer(**given)
     assert text in str(caught.value)
+
+
+def test_no_constraints_are_none_or_empty_text() -> None:
+    for none in (None, "", Constraints()):
+        made = Synthesizer(SCHEMA, constraints=none, seed=1)
+        assert made.constraints == Constraints()
+        assert sklearn.base.clone(made).constraints == Constraints()
+    assert repr(Synthesizer(constraints=None)) == repr(Synthesizer())
+
+
+def test_lists_of_values_are_pairs_or_a_mapping() -> None:
+    expected = (("state", "us-states"),)
+    assert Synthesizer(value_lists=[("state", "us-states")]).settings.value_lists == expected
+    assert Synthesizer(value_lists={"state": "us-states"}).settings.value_lists == expected  # type: ignore[arg-type]
+
+
+def test_what_is_no_path_is_told() -> None:
+    made = Synthesizer(SCHEMA, RULES, seed=1).fit(private_table())
+    with pytest.raises(InputError, match="path of a table to write of type int; expected text or a Path"):
+        made.write(3, 10)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="path of a model of type NoneType"):
+        made.save(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="path of a model of type int"):
+        Synthesizer.load(3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="found seed -3; expected 0 or more"):
+        made.sample(3, seed=-3)
 
 
 def test_numbers_of_numpy_become_plain() -> None:

@@ -264,6 +264,8 @@ def test_wide_intervals_are_drawn() -> None:
     drawn = made.sample(200, given={"at": ends}).column("at").to_pylist()
     assert all(ends[0] <= each <= ends[1] for each in drawn)
     assert len(set(drawn)) > 100
+    dates = made.sample(50, given={"at": (dt.date(2021, 1, 1), dt.date(2021, 6, 1))}).column("at").to_pylist()
+    assert all(ends[0] <= each <= ends[1] for each in dates), "a date among times is its midnight"
 
 
 @pytest.mark.parametrize("rows", ["5", 2.5, True])

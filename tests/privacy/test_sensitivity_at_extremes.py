@@ -20,7 +20,7 @@ from tests.sampling.fakes import FakeModel, integers
 
 from kamino.constraints import Constraints
 from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, rates
-from kamino.engine.broken_rows import codes_of, count_out_of_order, count_repeats, count_strays
+from kamino.engine.broken_rows import Ranks, codes_of, count_out_of_order, count_repeats, count_strays
 from kamino.engine.neural_rows import release_histogram
 from kamino.engine.paper_weights import release_violation_matrix
 from kamino.engine.rates import release_rates
@@ -142,7 +142,8 @@ def test_groups_of_an_order_are_equal_values() -> None:
     """Rows of 0.0 and -0.0 are out of order together: of their one group, one row may stay."""
 
     def statistic(table: pa.Table) -> float:
-        return count_out_of_order(table, "x", "y", falls=False, groups=codes_of(table.column("g")))
+        x, y = (Ranks.of(table.column(name)) for name in "xy")
+        return count_out_of_order(x, y, falls=False, groups=codes_of(table.column("g")))
 
     table = zeros(40)
     assert statistic(table) == 39

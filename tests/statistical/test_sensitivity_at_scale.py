@@ -16,7 +16,7 @@ from tests.privacy.test_sensitivity_at_extremes import EvenModel
 
 from kamino.constraints import Constraints
 from kamino.engine import MemoryMeasurer, discover_domains, discover_types
-from kamino.engine.broken_rows import codes_of, count_out_of_order, count_repeats, count_strays
+from kamino.engine.broken_rows import Ranks, codes_of, count_out_of_order, count_repeats, count_strays
 from kamino.engine.discovery import DiscoveryShare
 from kamino.engine.paper_weights import release_violation_matrix
 from kamino.engine.rates import release_rates
@@ -103,7 +103,10 @@ def test_an_order_at_scale() -> None:
     table = made().slice(0, ROWS // 10)
     more = add_row(table, {**NEW, "g": 0, "b": 0})
     one, other = (
-        count_out_of_order(some, "b", "c", falls=True, groups=codes_of(some.column("g"))) for some in (table, more)
+        count_out_of_order(
+            Ranks.of(some.column("b")), Ranks.of(some.column("c")), falls=True, groups=codes_of(some.column("g"))
+        )
+        for some in (table, more)
     )
     assert one == table.num_rows - 8
     assert abs(one - other) <= 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +17,7 @@ from kamino.errors import InputError
 from kamino.io import Reading
 from kamino.io.databases.credentials import has_password
 from kamino.io.text import read_text
-from kamino.pipeline import Backend, Engine, Preset, SequenceMode, Training, WeightMode
+from kamino.pipeline import Backend, Engine, Preset, SequenceMode, Synthesizer, Training, WeightMode
 from kamino.pipeline.inputs import constraints_from
 from kamino.pipeline.ledgering import LedgerUse
 from kamino.privacy import Neighbours
@@ -273,6 +274,15 @@ def ledger_use(path: Path | None, dataset: str | None, resume: bool | None) -> L
 def tell(text: str) -> None:
     """Say a line on standard error."""
     error_console().print(text, markup=False, soft_wrap=True)
+
+
+def tell_if_whole(
+    synthesizer: Synthesizer, output: str, rows: int | None, given: Mapping[str, Any] | None = None
+) -> None:
+    """Say on standard error why a long table will be held in memory, before it is drawn."""
+    whole = synthesizer.why_whole(output, rows, given=given)
+    if whole is not None:
+        tell(f"Note: {whole}.")
 
 
 def shown_epsilon(epsilon: float | None) -> str:

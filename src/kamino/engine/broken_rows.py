@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,28 +82,93 @@ def _numbered(columns: Sequence[Codes]) -> tuple[Codes, int]:
     return number_combinations(columns, [int(codes.max(initial=0)) + 1 for codes in columns])
 
 
-def count_out_of_order(table: pa.Table, one: str, other: str, *, falls: bool, groups: Codes | None = None) -> float:
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """The rank of each row's value among the `size` different ones of a column, the least first; -1 for none."""
+
+    codes: Codes
+    size: int
+
+    @staticmethod
+    def of(column: pa.ChunkedArray) -> Ranks:
+        """Rank the values of a column of numbers or times."""
+        values, there = _numbers(column)
+        codes = np.full(len(values), -1, dtype=np.int64)
+        known, codes[there] = np.unique(values[there], return_inverse=True)
+        return Ranks(codes=codes, size=len(known))
+
+    @property
+    def reversed(self) -> Ranks:
+        """The same with the largest first."""
+        return Ranks(codes=np.where(self.codes < 0, self.codes, self.size - 1 - self.codes), size=self.size)
+
+
+def count_out_of_order(one: Ranks, other: Ranks, *, falls: bool, groups: Codes | None = None) -> float:
     """Count the fewest rows without which the second column never falls (rises, if `falls`) as the first one rises.
 
-    Only rows of equal `groups` are compared, and rows alike in either column are in order. Sorted by the first column
-    and then the second, the rows that stay are a longest sequence whose second column never falls.
+    Only rows of equal `groups` are compared, and rows alike in either column are in order. Sorted by one column and
+    then by the other, the rows that stay are a longest sequence whose other column never falls. It does not matter by
+    which of the two they are sorted: by that of fewer values, there are fewer and longer runs.
 
     Guarantees:
         Equal to the fewest of all subsets of rows that leave nothing broken.  [test_rows_out_of_order_are_the_fewest]
         A row moves it by at most 1, and so does another in its place.  [test_no_row_moves_a_statistic_further]
     """
-    (first, there), (second, also) = _numbers(table.column(one)), _numbers(table.column(other))
-    group = np.zeros(len(first), dtype=np.int64) if groups is None else groups
-    kept = there & also & (group >= 0)
-    rank, group = np.unique(second[kept], return_inverse=True)[1], group[kept]
-    rank = rank.max(initial=0) - rank if falls else rank
+    first, second = sorted((one, other.reversed if falls else other), key=lambda ranks: ranks.size)
+    kept = (first.codes >= 0) & (second.codes >= 0)
+    group, num_groups = np.zeros(len(kept), dtype=np.int64), 1
+    if groups is not None:
+        kept &= groups >= 0
+        group, num_groups = groups, int(groups.max(initial=0)) + 1
+    if num_groups * first.size * second.size > MOST_NUMBERS:
+        order = np.lexsort((second.codes[kept], first.codes[kept], group[kept]))
+        return _count_beyond_longest((number_values(group[kept])[0] * second.size + second.codes[kept])[order])
+    numbers = flatten_codes([group[kept], first.codes[kept], second.codes[kept]], [num_groups, first.size, second.size])
+    numbers.sort()
     # Each group lies above those before it, so that what stays of all of them is one sequence.
-    height = number_values(group)[0] * (int(rank.max(initial=0)) + 1) + rank
+    return _count_beyond_longest(
+        numbers // max(first.size * second.size, 1) * second.size + numbers % max(second.size, 1)
+    )
+
+
+# Rows of a run, on average, from which on runs are taken at once. Any number gives the same count.
+_LONG_RUN = 32
+
+
+def _count_beyond_longest(heights: Codes) -> float:
+    """Count the numbers that have to go so that the rest never falls: all but a longest such sequence.
+
+    `ends` holds, for each length, the least number that such a sequence of that length ends with. A new number takes
+    the place of the least end above it. The numbers of a run that never falls do so one after the other, each at least
+    one place further than the one before: at once, those are running maxima.
+
+    Guarantees:
+        Runs taken at once count as one number after the other does.  [test_runs_at_once_count_as_numbers_do]
+    """
+    if len(heights) == 0:
+        return 0.0
+    begins = np.flatnonzero(heights[1:] < heights[:-1]) + 1
+    if len(heights) < _LONG_RUN * (len(begins) + 1):
+        return float(len(heights) - len(_ends_one_by_one(heights.tolist())))
+    ends, length = np.empty(len(heights), dtype=np.int64), 0
+    for begin, end in zip([0, *begins.tolist()], [*begins.tolist(), len(heights)], strict=True):
+        steps = np.arange(end - begin)
+        places = np.searchsorted(ends[:length], heights[begin:end], side="right") - steps
+        places = np.maximum.accumulate(places) + steps
+        ends[places] = heights[begin:end]
+        length = max(length, int(places[-1]) + 1)
+    return float(len(heights) - length)
+
+
+def _ends_one_by_one(heights: Sequence[int]) -> list[int]:
     ends: list[int] = []
-    for each in height[np.lexsort((rank, first[kept], group))].tolist():
+    for each in heights:
         place = bisect_right(ends, each)
-        ends[place : place + 1] = [each]
-    return float(len(height) - len(ends))
+        if place == len(ends):
+            ends.append(each)
+        else:
+            ends[place] = each
+    return ends
 
 
 def count_greater(table: pa.Table, one: str, other: str) -> float:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 
 from kamino.constraints.language.printer import print_name
-from kamino.engine.broken_rows import Codes, chance_of_greater, count_greater, count_out_of_order
+from kamino.engine.broken_rows import Codes, Ranks, chance_of_greater, count_greater, count_out_of_order
 from kamino.engine.implied_rules import Dependency, determined_by
-from kamino.engine.judging import ERRORS, Columns, Release, Suggestion
+from kamino.engine.judging import ERRORS, MOST_OF_CHANCE, Columns, Release, Suggestion
 
 # Orders within groups are tried as long as there are fewer than so many orders, and so many comparisons at most.
 _MOST_ORDERS = 120
@@ -21,6 +21,9 @@ _MOST_CHECKS = 200
 # An order is tried within groups of up to this part of the rows, where most rows share the value.
 _LARGEST_GROUP = 0.5
 _MOSTLY_SHARED = 0.7
+# What is to be exact is surely broken in less than this part of what chance would break: noise as large as that tells
+# nothing.
+_SURELY_EXACT = 0.125
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +70,12 @@ class Compared:
 
     def statistics(self) -> list[float]:
         """Of orders, of comparisons, of what these would be by chance. Computed from private rows: for the gate."""
+        names = dict.fromkeys(name for order in self.orders for name in (order.one, order.other))
+        ranks = {name: Ranks.of(self.table.column(name)) for name in names}
         found = [
             count_out_of_order(
-                self.table,
-                order.one,
-                order.other,
+                ranks[order.one],
+                ranks[order.other],
                 falls=order.falls,
                 groups=self.codes[order.group] if order.group else None,
             )
@@ -86,11 +90,38 @@ class Compared:
         checked = [self._check(*each, made) for each in zip(self.checks, broken, expected, strict=True)]
         return self._judge_orders(strays.tolist(), made) + checked
 
+    def plausible(self, made: Release) -> Compared:
+        """What may still hold, from released statistics: those that hold are lost in few runs of a hundred.
+
+        Of an order, its opposite stays too, and both among all rows, which it is judged by.
+        """
+        strays, broken, expected = np.split(made.values, np.cumsum([len(self.orders), len(self.checks)]))
+        error = ERRORS * made.sigma
+        may = [
+            count - error <= MOST_OF_CHANCE * self.known.by_chance_out_of_order(order.one, order.other)
+            for order, count in zip(self.orders, strays.tolist(), strict=True)
+        ]
+        tails = {(order.one, order.other) for order, kept in zip(self.orders, may, strict=True) if kept}
+        kept = [
+            order
+            for place, order in enumerate(self.orders)
+            if may[place] or may[place ^ 1] or (order.group is None and (order.one, order.other) in tails)
+        ]
+        # Chance is twice a released number.
+        checks = [
+            which
+            for which, count, half in zip(self.checks, broken.tolist(), expected.tolist(), strict=True)
+            if count - error <= MOST_OF_CHANCE * 2 * (half + error)
+        ]
+        return replace(self, orders=kept, checks=checks)
+
     def _check(self, which: tuple[str, str], broken: float, expected: float, made: Release) -> Suggestion | None:
         """A comparison that few rows break, where many would if the columns had nothing to do with each other."""
         if not made.stands(float(broken), 2 * float(expected), sigma_of_chance=2 * made.sigma):
             return None
-        if any(map(self.known.has_usual_value, which)) and broken > ERRORS * made.sigma:
+        error = ERRORS * made.sigma
+        seems_exact = broken <= error and broken + error <= _SURELY_EXACT * 2 * expected
+        if any(map(self.known.has_usual_value, which)) and not seems_exact:
             return None
         line = f"check ({print_name(which[0])} <= {print_name(which[1])})"
         return Suggestion(line=line, rate=float(broken) / self.num_rows, error=made.sigma / self.num_rows)

@@ -10,7 +10,8 @@ each gets, and the more of them chance lets through. So they are narrowed:
    a row moves by at most 1 is one itself. Tens of numbers stand for hundreds of candidates.
 3. The dependencies that are left, by themselves.
 4. The same for two columns on the left, of what one did not determine.
-5. Those that are left, beside what one of their columns does alone; orders, and comparisons of two columns of a row.
+5. Orders, and comparisons of two columns of a row: all of them roughly, to see which may hold.
+6. Those that are left, beside what one of their columns does alone, and these.
 
 What is suggested of what was released is said in `kamino.engine.judging`, and what follows from the rest in
 `kamino.engine.implied_rules`.
@@ -28,7 +29,7 @@ import pyarrow as pa
 
 from kamino.engine.broken_rows import Codes, codes_of, count_repeats, count_strays
 from kamino.engine.implied_rules import Dependency, without_chance_of_amounts, without_implied
-from kamino.engine.judging import MOST_OF_CHANCE, Columns, Release, Suggestion, bar_of
+from kamino.engine.judging import ERRORS, MOST_OF_CHANCE, Columns, Release, Suggestion, bar_of
 from kamino.engine.order_rules import Compared, compare_columns
 from kamino.privacy import Gate, multiplier_for
 from kamino.privacy.private import PrivateTable, open_table
@@ -42,6 +43,9 @@ _FOR_COLUMNS = 0.12
 _FOR_SIDES = 0.18
 _FOR_SINGLES = 0.3
 _OF_THE_REST = 0.8
+# The part of what is left then that narrows down orders and comparisons, where errors are below this part of the rows.
+_FOR_NARROWING = 0.3
+_ROOM_TO_NARROW = 0.1
 
 _Found = dict[Dependency, Suggestion]
 
@@ -67,7 +71,7 @@ def suggest_constraints(private: PrivateTable, gate: Gate, *, ordered: Sequence[
     known = _columns(codes, table.num_rows, gate, multiplier_for(whole * _FOR_COLUMNS))
     known, found = _singles(codes, known, gate, whole, bool(ordered))
     doubles = _narrowed_doubles(codes, known, gate, {right for _, right in found})
-    compared = compare_columns(table, codes, known, ordered)
+    compared = _narrowed(compare_columns(table, codes, known, ordered), known, gate)
     both, others, repeats = _last(codes, known, gate, doubles, compared)
     identities = {name for name in names if _may_be_an_identity(table.schema.field(name).type)}
     repeats |= {(name,): count for name, count in known.repeats.items()}
@@ -167,9 +171,7 @@ def _has_room(known: Columns, gate: Gate, squared: float, count: int) -> bool:
     if not squared > 0:
         return False
     numbers = min(count, math.comb(len(known.repeats), 2) + len(known.repeats))
-    both = Sensitivity(add_remove=math.sqrt(max(numbers, 1)), replace=math.sqrt(max(numbers, 1)))
-    sigma = gate.deviation(multiplier_for(squared), gate.sensitivity(both))
-    return bar_of(numbers) * sigma < MOST_OF_CHANCE * known.num_rows
+    return bar_of(numbers) * _deviation(gate, numbers, multiplier_for(squared)) < MOST_OF_CHANCE * known.num_rows
 
 
 def _narrowed_doubles(codes: Mapping[str, Codes], known: Columns, gate: Gate, done: set[str]) -> list[Dependency]:
@@ -180,6 +182,17 @@ def _narrowed_doubles(codes: Mapping[str, Codes], known: Columns, gate: Gate, do
     # How many rows share both columns is not known: no more than all.
     most = {which: known.most_strays(which[1], known.num_rows) for which in every}
     return _plausible(codes, most, gate, multiplier_for(gate.gaussian_left() / 2))
+
+
+def _narrowed(compared: Compared, known: Columns, gate: Gate) -> Compared:
+    """The orders and comparisons that may hold, found with a part of what is left, if noise lets so much be told."""
+    if not compared.size:
+        return compared
+    statistics = compared.statistics()
+    multiplier = multiplier_for(gate.gaussian_left() * _FOR_NARROWING)
+    if ERRORS * _deviation(gate, len(statistics), multiplier) > _ROOM_TO_NARROW * known.num_rows:
+        return compared
+    return compared.plausible(_release(gate, statistics, tuple(compared.codes), multiplier))
 
 
 def _last(
@@ -205,10 +218,19 @@ def _last(
     return found, compared.judge(replace(made, values=others)), repeats
 
 
+def _deviation(gate: Gate, count: int, multiplier: float) -> float:
+    """The deviation of the noise on so many statistics."""
+    return gate.deviation(multiplier, gate.sensitivity(_moved(count)))
+
+
+def _moved(count: int) -> Sensitivity:
+    """How far a row, or another in its place, moves so many statistics, each of which it moves by at most 1."""
+    return Sensitivity(add_remove=math.sqrt(max(count, 1)), replace=math.sqrt(max(count, 1)))
+
+
 def _release(gate: Gate, statistics: Sequence[float], names: tuple[str, ...], multiplier: float) -> Release:
     """Release statistics that a row, or another in its place, moves by at most 1."""
-    size = math.sqrt(len(statistics))
-    sensitivity = Sensitivity(add_remove=size, replace=size)
+    sensitivity = _moved(len(statistics))
     released = gate.release_vector(
         np.array(statistics, dtype=np.float64),
         what=f"how often {len(statistics)} candidate constraints are broken",
@@ -216,5 +238,5 @@ def _release(gate: Gate, statistics: Sequence[float], names: tuple[str, ...], mu
         noise_multiplier=multiplier,
         sensitivity=sensitivity,
     )
-    sigma = gate.deviation(multiplier, gate.sensitivity(sensitivity))
+    sigma = _deviation(gate, len(statistics), multiplier)
     return Release(values=released, sigma=sigma, bar=bar_of(len(statistics)))

@@ -82,11 +82,20 @@ def _read_narwhal(frame: Any, *, private: bool) -> pa.Table:
 
 def _read_arrow_stream(frame: object, *, private: bool) -> pa.Table:
     if not hasattr(frame, "__arrow_c_stream__"):
-        raise InputError(
-            f"found an object of type {type(frame).__name__}, expected a path, a SQL URL or a data frame "
-            "(pandas, polars, pyarrow). Build a data frame from it first."
-        )
-    return normalise_table(pa.table(frame), where=WHERE, private=private, ticks=True)
+        raise _no_frame(frame)
+    try:
+        table = pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError):
+        # A single column speaks Arrow too.
+        raise _no_frame(frame) from None
+    return normalise_table(table, where=WHERE, private=private, ticks=True)
+
+
+def _no_frame(found: object) -> InputError:
+    return InputError(
+        f"found an object of type {type(found).__name__}, expected a path, a SQL URL or a data frame "
+        "(pandas, polars, pyarrow). Build a data frame from it first."
+    )
 
 
 def _texts_of_kind(series: Any) -> pa.Array | None:

@@ -59,7 +59,8 @@ def check_names(names: Sequence[str], *, where: str) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
         listed = ", ".join(f"'{name}'" for name in repeated)
-        raise InputError(f"{where}: column names must differ, but {listed} occurs more than once. Rename one of them.")
+        occur = "occurs" if len(repeated) == 1 else "occur"
+        raise InputError(f"{where}: column names must differ, but {listed} {occur} more than once. Rename one of each.")
     if "" in names:
         position = list(names).index("") + 1
         raise InputError(

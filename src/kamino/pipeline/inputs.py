@@ -13,7 +13,7 @@ from kamino.io.text import read_text
 from kamino.schema.schema import Schema
 
 SchemaInput = Schema | str | os.PathLike[str] | None
-ConstraintsInput = Constraints | str | os.PathLike[str]
+ConstraintsInput = Constraints | str | os.PathLike[str] | None
 Made = TypeVar("Made")
 
 _ENDINGS = (".yaml", ".yml", ".json", ".dc", ".sql", ".txt")
@@ -31,10 +31,12 @@ def schema_from(given: SchemaInput) -> Schema | None:
 
 
 def constraints_from(given: ConstraintsInput, *, tell: Callable[[str], None] = lambda line: None) -> Constraints:
-    """The constraints that are given: themselves, their text, or the path of a file with them.
+    """The constraints that are given: themselves, their text, or the path of a file with them; None for none.
 
     A file that ends in `.sql` holds a CREATE TABLE; `tell` is told what of it is not taken over, a line each.
     """
+    if given is None:
+        return Constraints()
     if isinstance(given, Constraints):
         return given
     if isinstance(given, os.PathLike) and Path(given).suffix.lower() == ".sql":
@@ -54,14 +56,26 @@ def _read(given: object, parse: Callable[..., Made], *, what: str) -> Made:
     if isinstance(given, os.PathLike):
         return parse(_text_of_file(Path(given), what=f"{what} file"), source=str(given))
     if not isinstance(given, str):
+        hint = '. Of texts in a list, make one: "\\n".join(...)' if isinstance(given, list | tuple) else ""
         raise InputError(
-            f"found a {what} of type {type(given).__name__}; expected {_CLASSES[what]}, text, or a Path to a file"
+            f"found a {what} of type {type(given).__name__}; expected {_CLASSES[what]}, text, or a Path to a file{hint}"
         )
     if _looks_like_a_path(given):
         raise InputError(
             f"found the text {given!r} in the place of a {what}; text is read as it is. For a file say Path({given!r})"
         )
     return parse(given)
+
+
+def path_from(given: object, *, what: str) -> Path:
+    """The path of a file that is given as text or as a path.
+
+    Guarantees:
+        What is no path is refused by its type.  [test_what_is_no_path_is_told]
+    """
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(f"found the path of a {what} of type {type(given).__name__}; expected text or a Path")
+    return Path(os.fspath(given))
 
 
 def _text_of_file(path: Path, *, what: str) -> str:

@@ -15,6 +15,7 @@ from kamino.constraints.collection import Constraints
 from kamino.errors import InputError, LedgerError
 from kamino.io.databases.credentials import shown_source
 from kamino.limits import MAX_NAME_CHARS
+from kamino.pipeline.inputs import path_from
 from kamino.pipeline.settings import Backend, Settings, WeightMode
 from kamino.schema.schema import Schema
 
@@ -51,7 +52,7 @@ class LedgerUse:
             if dataset is not None:
                 raise InputError(f"found the name of a dataset, {dataset!r}, and no ledger; expected both or none")
             return None
-        return LedgerUse(path=Path(ledger), dataset=dataset)
+        return LedgerUse(path=path_from(ledger, what="ledger"), dataset=dataset)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,8 @@ _MOST_BRACKETS = 1_000_000
 _MOST_YAML_VALUES = 500_000
 _MOST_CONSTRAINT_TEXT = 1 << 20
 _MOST_SHOWN = 300
+_LISTS = ("schema.yaml",)
+_WIDE = f", {_MOST_YAML_VALUES:,} values in all; declare a column of more as integer or key, or draw without saving"
 _MOST_SWEEPS = 1_000_000
 _MOST_ROWS_OF_A_GROUP = 1 << 40
 # Of numbers that are squared, multiplied by counts or inverted, and stay numbers.
@@ -88,7 +90,7 @@ def check_sizes(texts: Mapping[str, str]) -> None:
         else:
             fits = len(text) <= _MOST_CONSTRAINT_TEXT
         if not fits:
-            raise ModelError(f"{part} has more in it than any model")
+            raise ModelError(f"{part} has more in it than any model file may hold{_WIDE if part in _LISTS else ''}")
 
 
 def read_json(text: str, *, part: str) -> Any:

@@ -122,7 +122,7 @@ class Settings:
             kind = _CHOICES.get(each.name)
             fit = _choice(each.name, kind, value) if kind is not None else _of_type(each.name, str(each.type), value)
             object.__setattr__(self, each.name, fit)
-        object.__setattr__(self, "value_lists", tuple((str(name), str(each)) for name, each in self.value_lists))
+        object.__setattr__(self, "value_lists", _pairs("value_lists", self.value_lists))
         if self.discovery_share is not None and not 0 < self.discovery_share < 0.95:
             raise PrivacyError(f"discovery_share is {self.discovery_share}; expected a number between 0 and 0.95.")
         if not self.is_by_row and (self.unit is None) != (self.max_rows is None):
@@ -131,9 +131,10 @@ class Settings:
             raise PrivacyError(
                 f"max_rows is {self.max_rows:,}; expected at most {MAX_UNIT_ROWS:,}: noise grows with it."
             )
-        for name, least in (("sweeps", 0), ("candidates", 1), ("jobs", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"found {name} {getattr(self, name)}; expected {least} or more")
+        for name, least in (("sweeps", 0), ("candidates", 1), ("jobs", 1), ("max_rows", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"found {name} {value}; expected {least} or more")
         _ = self.budget, self.privacy_unit
 
     @property
@@ -248,6 +249,17 @@ def _of_type(name: str, annotation: str, value: Any) -> Any:
     if not isinstance(value, taken) or (isinstance(value, bool) and kept is not bool):
         raise InputError(f"found {name} {value!r} of type {type(value).__name__}; expected {words}")
     return kept(value)
+
+
+def _pairs(name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    """Pairs of texts, from a sequence of them or from a mapping."""
+    listed = list(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(listed, list | tuple) or not all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
+        for pair in listed
+    ):
+        raise InputError(f"found {name} {value!r}; expected pairs of texts, such as [('state', 'us-states')]")
+    return tuple((first, second) for first, second in listed)
 
 
 def _choice(name: str, kind: type[enum.Enum], value: object) -> Any:

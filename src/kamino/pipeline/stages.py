@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import importlib
+import importlib.util
 import sys
 import time
 import warnings
@@ -86,6 +88,10 @@ def stage_bar(console: Console, stages: tuple[Stage, ...]) -> Iterator[Progress]
     if not (console.is_terminal or console.is_jupyter):
         yield silent
         return
+    if console.is_jupyter and importlib.util.find_spec("ipywidgets") is None:
+        with notebook_line() as report:
+            yield report
+        return
     from rich.progress import BarColumn, SpinnerColumn, TextColumn
     from rich.progress import Progress as Bar
 
@@ -100,6 +106,27 @@ def stage_bar(console: Console, stages: tuple[Stage, ...]) -> Iterator[Progress]
             bar.update(task, description=f"{stage.value}{told}", completed=place)
 
         yield report
+
+
+@contextmanager
+def notebook_line() -> Iterator[Progress]:
+    """A line of a notebook that names the stage, and goes away; a bar needs ipywidgets there, and warns without.
+
+    Guarantees:
+        A notebook without widgets shows no warning.  [test_a_notebook_without_widgets_shows_a_line]
+    """
+    display = importlib.import_module("IPython.display")
+    line = display.display({"text/plain": "starting"}, raw=True, display_id=True)
+    left = TimeLeft()
+
+    def report(stage: Stage, done: int = 0, total: int = 1) -> None:
+        told = left(done, total) if stage is Stage.SAMPLE else ""
+        line.update({"text/plain": f"{stage.value}{told} ..."}, raw=True)
+
+    try:
+        yield report
+    finally:
+        line.update({"text/plain": ""}, raw=True)
 
 
 # Less than so many seconds are not worth a word.

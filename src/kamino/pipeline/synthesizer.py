@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kamino.constraints.collection import Constraints
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, ModelError
-from kamino.pipeline.inputs import constraints_from, folder_of, schema_from
+from kamino.pipeline.inputs import constraints_from, folder_of, path_from, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.parameters import Parameterised
 from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
@@ -46,6 +46,8 @@ FITTING = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS)
 
 # The parameters that are no fields of `Settings`.
 _NO_SETTINGS = ("schema", "constraints", "preset", "ledger", "dataset")
+# No preset chooses these, so that None is no choice but a slip.
+_NEVER_NONE = ("epsilon", "delta", "trust_domain", "anyway", "value_lists", "accept")
 
 
 class Synthesizer(Parameterised):
@@ -63,7 +65,7 @@ class Synthesizer(Parameterised):
 
     Args:
         schema: a `Schema`, its YAML text, or the `Path` of a schema file; None to draft one from names and types.
-        constraints: `Constraints`, their text (one a line), or the `Path` of a constraint file.
+        constraints: `Constraints`, their text (one a line), or the `Path` of a constraint file; None for none.
         preset: choices that belong together; "paper" goes the paper's way with its errors mended, "printed" does what
             the paper prints (needs `kamino-synth[neural]`).
             What is given below wins over the preset; None leaves a choice to it.
@@ -107,7 +109,7 @@ class Synthesizer(Parameterised):
     def __init__(
         self,
         schema: Schema | str | os.PathLike[str] | None = None,
-        constraints: Constraints | str | os.PathLike[str] = "",
+        constraints: Constraints | str | os.PathLike[str] | None = None,
         *,
         preset: Preset | str = Preset.DEFAULT,
         epsilon: float = 1.0,
@@ -146,6 +148,9 @@ class Synthesizer(Parameterised):
 
     def _take(self, given: Mapping[str, Any]) -> None:
         chosen = {name: value for name, value in given.items() if name not in _NO_SETTINGS}
+        for name in _NEVER_NONE:
+            if chosen[name] is None:
+                raise InputError(f"found {name} None; leave it out to have {getattr(Settings, name)!r}")
         settings = Settings.of(given["preset"], **chosen)
         schema = schema_from(given["schema"])
         if schema is not None and schema.unit is not None and settings.unit is None:
@@ -444,6 +449,7 @@ class Synthesizer(Parameterised):
         from kamino.pipeline.output.in_blocks import takes_blocks
         from kamino.pipeline.output.writing import write_drawn
 
+        path_from(path, what="table to write")
         rows, rng = self._drawing(num_rows, seed, draw_number, to_file=not given and takes_blocks(path))
         with quietly(), shown(progress, Stage.SAMPLE, Stage.WRITE, Stage.CHECK) as told:
             ways = Ways(
@@ -457,6 +463,15 @@ class Synthesizer(Parameterised):
                 self.fitted, path, rows, rng, given=given, ways=ways, sign=sign, catalogue=self._catalogue
             )
 
+    def why_whole(
+        self, path: str | os.PathLike[str], num_rows: int | None = None, *, given: Given | None = None
+    ) -> str | None:
+        """Say why `write` would hold a long table in memory instead of drawing it in blocks; None if it would not."""
+        from kamino.pipeline.output.in_blocks import why_whole
+
+        rows = self.fitted.num_rows if num_rows is None else num_rows
+        return why_whole(self.fitted, path, rows, given=given)
+
     def _drawing(
         self, num_rows: int | None, seed: int | None, draw_number: int, *, to_file: bool = False
     ) -> tuple[int, np.random.Generator]:
@@ -469,6 +484,8 @@ class Synthesizer(Parameterised):
         for name, number in (("num_rows", num_rows), ("seed", seed), ("draw_number", draw_number)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
                 raise InputError(f"found {name} {number!r} of type {type(number).__name__}; expected a whole number")
+            if name != "num_rows" and number is not None and number < 0:
+                raise InputError(f"found {name} {number}; expected 0 or more")
         if not (to_file and num_rows is not None and in_blocks(self.fitted, num_rows)):
             refuse_beyond_memory(num_rows, len(self.fitted.schema))
         refuse_beyond_a_day(num_rows, len(self.fitted.schema))
@@ -515,7 +532,7 @@ class Synthesizer(Parameterised):
         """Write the fitted model to a file that holds public facts only."""
         from kamino.io.bundle import write_bundle
 
-        write_bundle(self.fitted.to_bundle(), Path(path))
+        write_bundle(self.fitted.to_bundle(), path_from(path, what="model"))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Synthesizer:
@@ -523,7 +540,7 @@ class Synthesizer(Parameterised):
         from kamino.io.bundle import read_bundle
         from kamino.pipeline.fitted import Fitted
 
-        fitted = Fitted.from_bundle(read_bundle(Path(path)), source=str(path))
+        fitted = Fitted.from_bundle(read_bundle(path_from(path, what="model")), source=str(path))
         chosen = {each.name: getattr(fitted.settings, each.name) for each in fields(fitted.settings)}
         # What fixed the draws of the run that made the model has no say in others.
         del chosen["seed"], chosen["draw_seed"]

@@ -32,6 +32,7 @@ from kamino.cli.options import (
 from kamino.constraints import print_constraint
 from kamino.errors import InputError
 from kamino.pipeline import Backend, Preset, Synthesizer
+from kamino.pipeline.output.in_blocks import why_plan_whole
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
 from kamino.pipeline.plan.mostly_noise import noise_note
 from kamino.pipeline.plan.planned_discovery import LEAST
@@ -166,7 +167,8 @@ def print_plan(console: Console, plan: RunPlan) -> None:
         )
     else:
         _print_steps(console, plan)
-    for note in plan.notes:
+    whole = why_plan_whole(plan)
+    for note in (*plan.notes, *((whole,) if whole else ())):
         console.print(Text(f"Note: {note}.", style="yellow"))
     console.print("What is released, in this order:")
     console.print(_releases(plan))

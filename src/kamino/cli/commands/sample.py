@@ -9,7 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from kamino.cli.console import output_console
-from kamino.cli.options import OutputOption, RowsOption, SeedOption, SpreadsheetOption, SweepsOption, WorkersOption
+from kamino.cli.options import (
+    OutputOption,
+    RowsOption,
+    SeedOption,
+    SpreadsheetOption,
+    SweepsOption,
+    WorkersOption,
+    tell_if_whole,
+)
 from kamino.cli.outputs import refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
@@ -38,6 +46,7 @@ def sample(
     refuse_table(output, model)
     synthesizer = Synthesizer.load(model)
     conditions = read_conditions(given or [], synthesizer.fitted.schema)
+    tell_if_whole(synthesizer, output, rows, conditions)
     with show_stages(Stage.SAMPLE, Stage.CHECK, Stage.WRITE) as progress:
         written = synthesizer.write(
             output,

@@ -51,12 +51,14 @@ from kamino.cli.options import (
     ledger_use,
     reading_of,
     tell,
+    tell_if_whole,
     told_constraints,
     value_lists,
 )
 from kamino.cli.outputs import certificates_of, refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
+from kamino.errors import ModelError
 from kamino.io.atomic import atomic_file
 from kamino.io.databases.credentials import shown_source
 from kamino.io.write import check_spreadsheet_safe
@@ -185,8 +187,8 @@ def synth(
     with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
         synthesizer.fit(data, reading=reading, num_rows=rows, progress=progress, keep_releases=True)
         with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
-            if save_model is not None:
-                synthesizer.save(save_model)
+            unsaved = _save(synthesizer, save_model)
+            tell_if_whole(synthesizer, output, rows)
             written = synthesizer.write(
                 output, rows, spreadsheet_safe=spreadsheet_safe, workers=workers, progress=progress, sign=vouch
             )
@@ -200,6 +202,22 @@ def synth(
         tell(line)
     if stands is not None:
         tell(stands)
+    if unsaved is not None:
+        raise unsaved
+
+
+def _save(synthesizer: Synthesizer, path: Path | None) -> ModelError | None:
+    """Save the model, if asked to; what keeps it from being saved is told once the table, which was paid for, is there.
+
+    Guarantees:
+        A model that no file holds costs nobody the table.  [test_a_model_too_large_to_save_costs_no_table]
+    """
+    try:
+        if path is not None:
+            synthesizer.save(path)
+    except ModelError as problem:
+        return problem
+    return None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from kamino.arrays import IntArray, distinct
 from kamino.errors import InputError
-from kamino.schema import AttributeCodec, Codec, GridCodec
+from kamino.schema import AttributeCodec, Codec, Datetime, GridCodec
 
 Given = Mapping[str, Any]
 Allowed = Mapping[str, IntArray]
@@ -78,7 +79,7 @@ def _range_of(attribute: AttributeCodec, name: str, ends: tuple[Any, ...]) -> tu
         raise InputError(f"found an interval of {name!r}, whose values have no order; expected a list of values")
     if len(ends) != 2:
         raise InputError(f"found {len(ends)} ends of an interval of {name!r}; expected two, (low, high)")
-    low, high = ends
+    low, high = (_midnight(attribute, end) for end in ends)
     try:
         first = 0 if low is None else _first(attribute, lambda value: value >= low)
         last = attribute.num_values - 1 if high is None else _first(attribute, lambda value: value > high) - 1
@@ -90,6 +91,14 @@ def _range_of(attribute: AttributeCodec, name: str, ends: tuple[Any, ...]) -> tu
             f"expected {_domain(attribute)}"
         )
     return first, last
+
+
+def _midnight(attribute: GridCodec, end: Any) -> Any:
+    """The end of an interval, of the type that the values have: a date among times is its midnight."""
+    is_date = isinstance(end, dt.date) and not isinstance(end, dt.datetime)
+    if not isinstance(attribute.attribute, Datetime) or not is_date:
+        return end
+    return dt.datetime.combine(end, dt.time(), dt.UTC if attribute.attribute.timezone is not None else None)
 
 
 def _first(attribute: GridCodec, holds: Callable[[Any], bool]) -> int:

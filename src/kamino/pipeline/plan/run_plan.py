@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -147,6 +147,19 @@ class RunPlan:
     def noise_multiplier(self) -> float:
         """The noise of one Gaussian release that would cost the whole budget; 0 where there is no privacy."""
         return 1 / gaussian_mu(self.settings.budget) if self.settings.budget.is_private else 0.0
+
+    @property
+    def what_binds(self) -> str | None:
+        """What keeps a long table of this plan from being drawn block by block, in words; None if nothing surely does.
+
+        Attributes that hard constraints on pairs tie together keep their order, so that each of these constraints ends
+        at the same attribute in whatever order the model chooses.
+        """
+        wanted = self.requirements
+        if wanted is None:
+            return "domains are not known yet"
+        groups = bool(self.known.group_names)
+        return what_binds(self.constraints, lambda: self.sampling or wanted.arrange(), self.settings.sampling, groups)
 
     @property
     def meaning(self) -> Meaning:
@@ -312,21 +325,23 @@ def plan_table(
     known = with_group_ids(known, constraints, settings) if schema is None else known
     refuse_written_ids(known, settings)
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
-    if is_beyond_memory(num_rows, len(private.names)) and not _is_drawn_in_blocks(plan):
+    if is_beyond_memory(num_rows, len(private.names)) and plan.what_binds is not None:
         refuse_beyond_memory(num_rows, len(private.names))
     return plan
 
 
-def _is_drawn_in_blocks(plan: RunPlan) -> bool:
-    """Whether a long table of this plan is surely drawn block by block.
-
-    Attributes that hard constraints on pairs tie together keep their order, so that each of these constraints ends at
-    the same attribute in whatever order the model chooses.
-    """
-    if plan.requirements is None or plan.known.group_names or plan.settings.sampling is not Sampling.CONSTRAINT_AWARE:
-        return False
-    drawn = plan.sampling if plan.sampling is not None else plan.requirements.arrange()
-    return why_not_closed(plan.constraints) is None and can_close(drawn)
+def what_binds(
+    constraints: Constraints, arranged: Callable[[], SamplingPlan], mode: Sampling, has_groups: bool
+) -> str | None:
+    """What keeps a long table from being drawn block by block, in words; None if nothing does."""
+    if has_groups:
+        return "ids that repeat bind all rows together"
+    if mode is not Sampling.CONSTRAINT_AWARE:
+        return f"{mode.value} sampling goes through all rows together"
+    shape = why_not_closed(constraints)
+    if shape is not None:
+        return shape
+    return None if can_close(arranged()) else "the order of attributes leaves a constraint that binds all rows together"
 
 
 def plan_run(
