@@ -20,10 +20,9 @@ class BudgetShares:
     """The fraction of the budget that each part of the fit may use.
 
     `scores` and `links` are taken off the rounds: scores as much as it takes to tell pairs apart, at most what is said
-    here, links only if a wide attribute is worth linking, and then up to half: a value with few rows is near the noise,
-    where its right side is found about twice as often if the noise halves, while that of pairs grows by two fifths. What
-    any part leaves goes to the last round, so that the
-    whole budget is always used.
+    here, links only if a wide attribute is worth linking, and then up to half. A value with few rows is near the noise,
+    where its right side is found about twice as often if the noise halves; that of pairs grows by two fifths. What any
+    part leaves goes to the last round, so that the whole budget is always used.
     """
 
     histograms: float = 0.25
