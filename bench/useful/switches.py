@@ -35,6 +35,7 @@ ABLATION: tuple[Switch, ...] = (
     Switch(name="no interactions", changes=("interactions=0.0",)),
     Switch(name="no triples", changes=("triples=False",)),
     Switch(name="no step functions", changes=("step_maps=0.0",)),
+    Switch(name="no parts of dates and numbers", changes=("part_maps=0.0",)),
 )
 
 
