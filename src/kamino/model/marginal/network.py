@@ -114,7 +114,7 @@ class MarginalModel:
 
     def marginal(self, attributes: Sequence[str]) -> FloatArray:
         """Return the joint probabilities of the codes of `attributes`, one axis each."""
-        joint = self.bin_marginal(attributes)
+        joint = self.frequencies(attributes[0]) if len(attributes) == 1 else self.bin_marginal(attributes)
         for axis, name in enumerate(attributes):
             cells = self.node(name).cells
             codes = np.arange(cells.map.size, dtype=np.int64)
