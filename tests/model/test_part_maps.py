@@ -132,6 +132,24 @@ def test_masks_allow_what_a_map_says(values: list[int], left_bins: int, right_bi
     assert np.array_equal(found.get((0, 1), np.ones_like(allowed)), allowed)
 
 
+def test_right_sides_of_one_left_side_are_masked_together() -> None:
+    """A time of ten minutes' steps has an hour and a minute: of their combinations, each bin of times has its own."""
+    time = np.arange(24 * 6)
+    hour, minute, bins = time // 6, time % 6, time // 9
+    known = [
+        KnownMap(left="t", right=name, starts=time, values=values) for name, values in (("h", hour), ("m", minute))
+    ]
+    minutes = ModelAttribute(name="m", size=7, null_code=6)
+    attributes = (ModelAttribute(name="h", size=24), ModelAttribute(name="t", size=144), minutes)
+    cells = [_cells(np.arange(24)), _cells(bins), _cells(np.arange(7))]
+    masks = known_masks(attributes, cells, known, {"h": 0, "t": 1, "m": 2})
+    allowed = np.zeros((24, 16, 7))
+    allowed[hour, bins, minute] = 1
+    allowed[hour, bins, 6] = 1
+    assert set(masks) == {(0, 1, 2)}
+    assert np.array_equal(masks[0, 1, 2], allowed)
+
+
 def _cells(labels: np.ndarray) -> Cells:
     size = len(labels)
     code_map = CodeMap(size=size, bins=int(labels.max()) + 1, starts=np.arange(size), labels=labels)

@@ -16,6 +16,7 @@ import numpy as np
 from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.graph.inference import LEAST_SIGMA
 from kamino.model.marginal.graph.junction import Clique
+from kamino.model.marginal.graph.masks import MOST_CELLS
 from kamino.model.marginal.maps.step_maps import LEAST_EXPLAINED, MOST_STEPS, StepMap
 from kamino.model.marginal.purse import Purse
 from kamino.model.parts import KnownMap, Part
@@ -156,21 +157,48 @@ def known_masks(
 ) -> dict[Clique, FloatArray]:
     """Return which combinations of bins known maps allow, where they exclude some. Null goes with everything.
 
+    Right sides of one left side are masked together, as far as a clique can hold them: an hour and a minute tell the
+    bin of a time, and what is measured of either has to fit the counts of these bins.
+
     Guarantees:
-        What the map says of any code of a bin is allowed.  [test_masks_allow_what_a_map_says]
+        What the maps say of any code of a bin is allowed, and nothing else.  [test_masks_allow_what_a_map_says]
     """
     masks: dict[Clique, FloatArray] = {}
-    for each in maps:
-        x, y = place[each.left], place[each.right]
-        left, right = cells[x].map, cells[y].map
-        starts = np.union1d(left.starts, each.starts)
-        values = each(starts)
-        mask = np.zeros((left.bins, right.bins))
-        mask[left(starts[values >= 0]), right(values[values >= 0])] = 1.0
-        mask[left(starts[values < 0])] = 1.0
-        null = attributes[y].null_code
-        if null is not None:
-            mask[:, right(np.array([null]))] = 1.0
-        if not mask.all():
-            masks[(x, y) if x < y else (y, x)] = mask if x < y else mask.T
+    for left in dict.fromkeys(each.left for each in maps):
+        mine = [each for each in maps if each.left == left]
+        # Those that tell something alone go first, small ones before wide ones.
+        tells = {each.right: not _mask(attributes, cells, [each], place).all() for each in mine}
+        mine.sort(key=lambda each: (not tells[each.right], cells[place[each.right]].map.bins))
+        joined: list[KnownMap] = []
+        mask = np.ones(cells[place[left]].map.bins)
+        for each in mine:
+            if mask.size * cells[place[each.right]].map.bins > MOST_CELLS:
+                continue
+            grown = _mask(attributes, cells, [*joined, each], place)
+            if np.any(grown < mask[..., None]):
+                joined, mask = [*joined, each], grown
+        for some in ([joined] if joined else []) + [[each] for each in mine if each not in joined]:
+            clique = [place[left], *(place[each.right] for each in some)]
+            told = _mask(attributes, cells, some, place)
+            if not told.all():
+                masks[tuple(sorted(clique))] = told.transpose(np.argsort(clique))
     return masks
+
+
+def _mask(
+    attributes: Sequence[ModelAttribute], cells: Sequence[Cells], maps: Sequence[KnownMap], place: Mapping[str, int]
+) -> FloatArray:
+    """Return which combinations of bins maps of one left side allow: the left side first, then each right side."""
+    left, rights = cells[place[maps[0].left]].map, [cells[place[each.right]].map for each in maps]
+    starts = np.unique(np.concatenate([left.starts, *(each.starts for each in maps)]))
+    values = [each(starts) for each in maps]
+    known = np.logical_and.reduce([codes >= 0 for codes in values])
+    mask = np.zeros((left.bins, *(right.bins for right in rights)))
+    mask[left(starts[known]), *(right(codes[known]) for right, codes in zip(rights, values, strict=True))] = 1.0
+    mask[left(starts[~known])] = 1.0
+    for axis, (each, right) in enumerate(zip(maps, rights, strict=True), start=1):
+        null = attributes[place[each.right]].null_code
+        if null is not None:
+            label = int(right(np.array([null]))[0])
+            np.moveaxis(mask, axis, 0)[label] = mask.max(axis=axis)
+    return mask
