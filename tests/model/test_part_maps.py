@@ -12,7 +12,7 @@ from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.errors import ModelError
 from kamino.model.marginal.fit_marginal import fit_marginal
-from kamino.model.marginal.maps.part_maps import Following, can_follow, known_masks
+from kamino.model.marginal.maps.part_maps import Following, can_follow, known_masks, same_numbers
 from kamino.model.marginal.marginal_schedule import Hints
 from kamino.model.marginal.network import MarginalModel
 from kamino.model.parts import KnownMap, Part
@@ -71,6 +71,20 @@ def test_what_follows_no_part_is_not_believed(rows: int, first: int | None) -> N
         table["hour"] = np.random.default_rng(seed).integers(0, 24, DAYS)[table["time"]]
         following = Following(left="time", right="hour", part=OF_DAY, first=first)
         assert not fitted(table, 24, seed, following).maps
+
+
+@pytest.mark.parametrize("first", [0, None])
+def test_what_follows_a_part_mostly_is_not_believed(first: int | None) -> None:
+    """The hour of nine times in ten: the tenth would be made wrong."""
+    table = times(25_000, 0)
+    table["hour"] = np.where(table["time"] % 10 == 0, (table["hour"] + 1) % 24, table["hour"])
+    assert not fitted(table, 24, 0, Following(left="time", right="hour", part=OF_DAY, first=first)).maps
+
+
+@pytest.mark.parametrize("first", [-(2**63), 2**63 - 30, -(2**62), 2**62])
+def test_numbers_at_the_ends_of_64_bits_are_no_others(first: int) -> None:
+    following = Following(left="time", right="hour", part=OF_DAY, first=first)
+    assert (same_numbers(following, 30) == -1).all()
 
 
 def test_numbers_that_start_elsewhere_are_found() -> None:

@@ -40,6 +40,8 @@ RULES = (
     "weight 2: not (t1.f > t2.f and t1.r < t2.r)",
     "check (d <= e)",
     "a -> d",
+    "d -> m",
+    "d -> m\ncheck (m <= 6)",
 )
 ATTRIBUTES = {
     "a": Integer(min=0, max=5, nullable=True),
@@ -50,6 +52,7 @@ ATTRIBUTES = {
     "t": Boolean(),
     "d": Date(min=dt.date(2020, 1, 1), max=dt.date(2021, 1, 1)),
     "e": Date(min=dt.date(2020, 1, 1), max=dt.date(2021, 1, 1), nullable=True),
+    "m": Integer(min=1, max=12, nullable=True),
     "g": Datetime(min=dt.datetime(2020, 1, 1), max=dt.datetime(2021, 1, 1), nullable=True),
 }
 
@@ -134,6 +137,7 @@ def _table(num_rows: int, seed: int, owned: bool) -> pa.Table:
         "t": rng.random(num_rows) < 0.3,
     }
     start = np.datetime64("2020-01-01") + rng.integers(0, 300, num_rows)
+    columns["m"] = start.astype("datetime64[M]").astype(int) % 12 + 1
     columns["d"], columns["e"] = start, start + rng.integers(0, 20, num_rows)
     columns["g"] = start.astype("datetime64[us]") + rng.integers(0, 10**12, num_rows).astype("timedelta64[us]")
     return pa.table({**columns, "who": rng.integers(0, 41, num_rows)} if owned else columns)

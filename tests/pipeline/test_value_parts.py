@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from kamino.constraints import Constraints, count_violations
 from kamino.pipeline import Synthesizer
 from kamino.pipeline.output import in_blocks as blocks_module
 from kamino.pipeline.output.in_blocks import draw_in_blocks, in_blocks
@@ -110,6 +112,29 @@ def test_right_sides_follow_the_parts_of_left_sides(made: Synthesizer, tmp_path:
     made.save(tmp_path / "m.kamino")
     again = Synthesizer.load(tmp_path / "m.kamino").sample(3_000, seed=4)
     assert right(again) == dict.fromkeys(("month", "weekday", "hour", "minute"), 1.0)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("epsilon", [1.0, float("inf")])
+def test_few_rows_are_fitted_and_drawn(rows: int, epsilon: float) -> None:
+    attributes = {"at": Date(min=dt.date(2021, 1, 1), max=dt.date(2022, 12, 31), nullable=True)}
+    schema = Schema(attributes={**attributes, "month": Integer(min=1, max=12, nullable=True)})
+    days = [dt.date(2021, 3, 5), None, dt.date(2022, 3, 5)][:rows]
+    months = pa.array([day and day.month for day in days], pa.int64())
+    table = pa.table({"at": pa.array(days, pa.date32()), "month": months})
+    drawn = Synthesizer(schema, "at -> month", epsilon=epsilon, delta=1e-6, seed=1).fit(table).sample(40)
+    assert drawn.num_rows == 40
+    assert count_violations(drawn, next(iter(Constraints.parse("at -> month")))) == 0
+
+
+def test_a_check_and_a_part_hold_together() -> None:
+    """Only the first half of the year is allowed: dates of the other half, which the map leads out of it, are not."""
+    rules = f"{RULES}check (month <= 6 or month is null)\n"
+    table = timed(12_000, 0)
+    half = table.filter(pc.fill_null(pc.less_equal(table["month"], 6), True))
+    drawn = Synthesizer(None, rules, epsilon=1.0, delta=1e-6, trust_domain=True, seed=1).fit(half).sample(3_000)
+    assert all(count_violations(drawn, each) == 0 for each in Constraints.parse(rules))
+    assert set(right(drawn).values()) == {1.0}
 
 
 def test_conditions_on_parts_hold(made: Synthesizer) -> None:

@@ -84,7 +84,7 @@ def _rows_for(
     kept = np.ones(len(rows), dtype=np.bool_)
     for each in maps:
         codes = wanted[each.right]
-        unknown = np.full(len(codes), not each.complete) & (codes < 0)
+        unknown = np.full(len(codes), not each.learned) & (codes < 0)
         kept &= unknown | (made[each.right] == codes) | judge.is_null(each.right, made[each.right])
     for check in (check for each in plan.steps for check in each.checks):
         kept &= ~judge.violates(check, made, made)

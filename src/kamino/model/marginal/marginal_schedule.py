@@ -247,42 +247,36 @@ class _Draft:
     def part_maps(self) -> Iterator[PlannedRelease]:
         """Dependencies whose right side may follow a part of the left one."""
         asked = self.hints.following if self.settings.part_maps else ()
-        if not asked:
-            return
         named = {a.name: a for a in self.attributes}
-        share = self.settings.part_share(len(asked))
-        yield PlannedRelease(
-            part=PART_MAPS,
-            kind="counts",
-            what="dependencies by parts of dates and numbers, such as months and last digits, taken off the rounds",
-            attributes=tuple(dict.fromkeys(name for each in asked for name in (each.left, each.right))),
-            choose=2,
-            rule=Rule.AT_MOST,
-            noise_multiplier=self.noise(share),
-            most_cells=max(each.part.map.bins * named[each.right].size for each in asked),
-            most=len(asked),
-            share=share * len(asked),
-            whole=self.noise_multiplier,
-        )
+        tables = [(each.left, each.right, each.part.map.bins * named[each.right].size) for each in asked]
+        what = "dependencies by parts of dates and numbers, such as months and last digits, taken off the rounds"
+        yield from self._maps(PART_MAPS, what, tables, self.settings.part_share(len(asked)))
 
     def step_maps(self) -> Iterator[PlannedRelease]:
         """Dependencies of ordered attributes with the groups they determine."""
         pairs = stepping_pairs(self.attributes, self.hints, self.settings)
-        if not pairs:
-            return
         named = {a.name: a for a in self.attributes}
-        share = self.settings.step_share(len(pairs))
+        tables = [(x, y, most_runs(named[x]) * named[y].size) for x, y in pairs]
+        what = "2-way marginals of dependencies that may be step functions, taken off the rounds"
+        yield from self._maps(STEP_MAPS, what, tables, self.settings.step_share(len(pairs)))
+
+    def _maps(
+        self, part: str, what: str, tables: Sequence[tuple[str, str, int]], share: float
+    ) -> Iterator[PlannedRelease]:
+        """Tables of two attributes and their cells, each with `share` of the budget at most; nothing for none."""
+        if not tables:
+            return
         yield PlannedRelease(
-            part=STEP_MAPS,
+            part=part,
             kind="counts",
-            what="2-way marginals of dependencies that may be step functions, taken off the rounds",
-            attributes=tuple(dict.fromkeys(name for pair in pairs for name in pair)),
+            what=what,
+            attributes=tuple(dict.fromkeys(name for *pair, _ in tables for name in pair)),
             choose=2,
             rule=Rule.AT_MOST,
             noise_multiplier=self.noise(share),
-            most_cells=max(most_runs(named[x]) * named[y].size for x, y in pairs),
-            most=len(pairs),
-            share=share * len(pairs),
+            most_cells=max(cells for *_, cells in tables),
+            most=len(tables),
+            share=share * len(tables),
             whole=self.noise_multiplier,
         )
 

@@ -25,14 +25,14 @@ _MOST_SPELLED = 1 << 21
 class ReferenceMap:
     """The codes of `left` in a public table and the code of `right` that goes with each.
 
-    Where it is `complete`, left sides that it does not know do not occur.
+    Of a map that was `learned` from releases, left sides that it does not know do not occur.
     """
 
     left: tuple[str, ...]
     right: str
     left_codes: Mapping[str, Codes]
     right_codes: Codes
-    complete: bool = False
+    learned: bool = False
 
     @property
     def num_entries(self) -> int:
@@ -72,7 +72,7 @@ def reference_of(known: KnownMap, codec: Codec) -> ReferenceMap:
         right=known.right,
         left_codes={known.left: codes[values >= 0]},
         right_codes=values[values >= 0],
-        complete=True,
+        learned=True,
     )
 
 

@@ -134,6 +134,7 @@ class SamplingPlan:
             "references": [
                 {"left": list(left), "right": right, "entries": reference.num_entries}
                 for (left, right), reference in self.references.items()
+                if not reference.learned  # not known when a run is planned
             ],
         }
 

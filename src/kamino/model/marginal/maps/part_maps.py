@@ -17,7 +17,7 @@ from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.graph.inference import LEAST_SIGMA
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.graph.masks import MOST_CELLS
-from kamino.model.marginal.maps.step_maps import LEAST_EXPLAINED, MOST_STEPS, StepMap
+from kamino.model.marginal.maps.step_maps import MOST_STEPS, StepMap
 from kamino.model.marginal.purse import Purse
 from kamino.model.parts import KnownMap, Part
 from kamino.model.protocol import Candidate, Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
@@ -28,8 +28,10 @@ LEAST_VALUES, FEW_VALUES = 0.5, 12
 MOST_TIMES = 4
 #: A value of a part is followed if its largest count is this many deviations above the second.
 LEAST_LEAD = 4.0
-#: Nothing is believed if a deviation of the noise is more than this part of the rows. A map that is true explains all
-#: rows but for two deviations, one that is not a few rows but for four.
+#: A map explains at least this part of the rows, but for two deviations of the noise: a year that changes in October
+#: is no part of a date.
+LEAST_EXPLAINED = 0.95
+#: Nothing is believed if a deviation is more than this part of the rows: what explains few is then four away.
 MOST_NOISE = 0.15
 
 
@@ -77,23 +79,26 @@ def measure_part_maps(
         asked = each.candidate(only)
         multiplier = purse.take(f"{each.part.name} of {each.left} -> {each.right}", share)
         noisy = measurer.marginal(asked.attributes, asked.binning, noise_multiplier=multiplier)
-        right, histogram = named[each.right]
+        right, num_rows = only[each.right], _rows_with_both(each, named)
         table = np.asarray(noisy, dtype=float).reshape(each.part.map.bins, right.size)[: each.part.count]
         if right.null_code is not None:
             table = np.delete(table, right.null_code, axis=1)
-        values, share_right = follow(each, table, rows_with_value(right, histogram), max(multiplier, LEAST_SIGMA))
+        values, share_right = follow(each, table, num_rows, max(multiplier, LEAST_SIGMA))
         pair = (each.left, each.right)
         if values is not None and share_right > best.get(pair, (0.0,))[0]:
             best[pair] = (share_right, known_map(each, values))
     return [found for _, found in best.values()]
 
 
-def rows_with_value(attribute: ModelAttribute, histogram: Histogram) -> float:
-    """Return about how many rows have a value of an attribute."""
-    counts = np.maximum(histogram.counts, 0.0)
-    if attribute.null_code is not None:
-        counts = counts[histogram.starts != attribute.null_code]
-    return max(float(counts.sum()), 1.0)
+def _rows_with_both(each: Following, named: Mapping[str, tuple[ModelAttribute, Histogram]]) -> float:
+    """Return about how many rows have a value on both sides, at least, if nulls have nothing to do with each other."""
+    shares, totals = [], []
+    for attribute, histogram in (named[each.left], named[each.right]):
+        counts = np.maximum(histogram.counts, 0.0)
+        there = histogram.starts != (-1 if attribute.null_code is None else attribute.null_code)
+        totals.append(max(float(counts.sum()), 1.0))
+        shares.append(float(counts[there].sum()) / totals[-1])
+    return max(math.prod(shares) * min(totals), 1.0)
 
 
 def follow(candidate: Following, table: FloatArray, num_rows: float, sigma: float) -> tuple[IntArray | None, float]:
@@ -113,7 +118,7 @@ def follow(candidate: Following, table: FloatArray, num_rows: float, sigma: floa
         kept = np.flatnonzero(values >= 0)
         noise = sigma * math.sqrt(max(len(kept), 1)) / num_rows
         explained = float(table[kept, values[kept]].sum()) / num_rows
-        if noise <= MOST_NOISE and explained >= LEAST_EXPLAINED - noise:
+        if noise <= MOST_NOISE and explained >= LEAST_EXPLAINED - 2 * noise:
             return values, explained
     return None, 0.0
 

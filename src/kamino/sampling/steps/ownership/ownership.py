@@ -75,7 +75,7 @@ def _is_mapped(task: Task, rows: IntArray, rights: frozenset[str]) -> bool:
     name, choices = task.step.attribute, task.choices
     if any(((name,), right) not in task.references for right in rights):
         return False
-    open_maps = [each for right in rights if not (each := task.references[(name,), right]).complete]
+    open_maps = [each for right in rights if not (each := task.references[(name,), right]).learned]
     if not open_maps:
         return True
     values, value_run = _listed(choices)
