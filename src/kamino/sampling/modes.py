@@ -29,3 +29,8 @@ class Sampling(enum.StrEnum):
     def keeps_hard_constraints(self) -> bool:
         """Whether it promises that no hard constraint is violated."""
         return self in (Sampling.CONSTRAINT_AWARE, Sampling.ROW_BY_ROW, Sampling.PRINTED)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it draws as well as can be done; the others are there to compare with, and follow the paper."""
+        return self in (Sampling.CONSTRAINT_AWARE, Sampling.INDEPENDENT)

@@ -10,6 +10,7 @@ import numpy as np
 
 from kamino.arrays import IntArray
 from kamino.errors import SamplingError
+from kamino.sampling.codes.balancing import MOST_ROWS, group_values
 from kamino.sampling.codes.calibrating import frequencies_of, rake
 from kamino.sampling.codes.choices import make_choices
 from kamino.sampling.codes.comparing import Judge
@@ -109,6 +110,8 @@ class _Drawing:
         self.table = {**first, **_checked_prefix(options.prefix, plan, codec, num_rows)}
         self._model, self._num_rows, self._options = model, num_rows, options
         self._frequencies = frequencies_of(model, options)
+        self._balances = options.sampling.is_usual and num_rows <= MOST_ROWS
+        self._grouped: dict[str, IntArray] = {}
         # A world has bounds of its own for each row of its columns; other ways of drawing are there to compare with.
         fixed = read_by_code(plan) | model.reads_codes | first.keys() | options.prefix.keys()
         fixed = fixed if options.world is None else set(plan.sequence)
@@ -144,7 +147,14 @@ class _Drawing:
             parents=frozenset(self._model.parents(step.attribute)),
             movable=moving,
             settled=self._movable.settled,
+            grouped=self._groups() if self._balances else None,
         )
+
+    def _groups(self) -> dict[str, IntArray]:
+        """The columns so far in groups; later copies and exchanges of single rows are not followed."""
+        for name in self.table.keys() - self._grouped.keys():
+            self._grouped[name] = group_values(self.table[name])
+        return self._grouped
 
     def _conditional(self, step: Step) -> Conditional:
         """The model's distribution of each row, held to the frequencies of the column unless a rate steers it."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from kamino.arrays import FloatArray
 from kamino.model.protocol import FrequencyModel
-from kamino.sampling.modes import Sampling
 
 if TYPE_CHECKING:
     from kamino.model.protocol import Conditional, TupleModel
@@ -35,8 +34,7 @@ def frequencies_of(model: TupleModel, options: DrawOptions) -> Callable[[str], F
     None as well where the caller gave columns or conditions, and for the ways of drawing that are there to compare
     with: those follow the paper.
     """
-    usual = options.sampling in (Sampling.CONSTRAINT_AWARE, Sampling.INDEPENDENT)
-    if options.prefix or options.given or not usual or not isinstance(model, FrequencyModel):
+    if options.prefix or options.given or not options.sampling.is_usual or not isinstance(model, FrequencyModel):
         return None
     return model.frequencies
 

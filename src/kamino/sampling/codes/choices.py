@@ -65,9 +65,15 @@ class Choices:
 
         Rows of one context share out the values evenly unless `independent`.
         """
-        context = self.context if rows is None else self.context[rows]
-        bins = draw_places(context, self.log_weight, rng, independent=independent)
+        bins = self.draw_bins(rng, rows, independent=independent)
         return self.draw_codes(bins, rng, independent=independent)
+
+    def draw_bins(
+        self, rng: np.random.Generator, rows: IntArray | None = None, *, independent: bool = False
+    ) -> IntArray:
+        """Draw a bin for each row; -1 where nothing is allowed."""
+        context = self.context if rows is None else self.context[rows]
+        return draw_places(context, self.log_weight, rng, independent=independent)
 
     def draw_codes(self, bins: IntArray, rng: np.random.Generator, *, independent: bool = False) -> IntArray:
         """Draw a code inside each bin; -1 stays -1."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from kamino.arrays import IntArray
+from kamino.sampling.codes.balancing import balance
 from kamino.sampling.codes.choices import list_codes
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.feasible.row_search import tried_codes
@@ -25,7 +28,7 @@ def draw_free(task: Task) -> IntArray:
     inside bins first changes places with another row of its bin, then is drawn anew in its bin, and leaves it last.
     Where codes may not move (see `Task.movable`), it leaves it at once.
     """
-    codes = task.choices.draw(task.rng)
+    codes = _draw_balanced(task, task.grouped) if task.grouped else task.choices.draw(task.rng)
     if not task.choices.residual:
         return codes
     if task.movable is not None:
@@ -38,6 +41,14 @@ def draw_free(task: Task) -> IntArray:
     if len(bad):
         codes[bad] = _draw_anywhere(task, bad)
     return codes
+
+
+def _draw_balanced(task: Task, grouped: Mapping[str, IntArray]) -> IntArray:
+    """Draw bins and then codes, and let rows that are alike to the model change places after either."""
+    choices, others = task.choices, tuple(grouped.values())
+    bins = balance(choices.draw_bins(task.rng), choices.context, others, task.rng)
+    codes = choices.draw_codes(bins, task.rng)
+    return codes if choices.is_exact else balance(codes, bins, others, task.rng)
 
 
 def _draw_anywhere(task: Task, rows: IntArray) -> IntArray:

@@ -28,7 +28,8 @@ class Task:
     `candidates` is how many values of a wide domain are weighed for a row, where rows are drawn one by one. `parents`
     are the earlier attributes that the model's distribution depends on; None stands for all of them. `movable` has the
     bins of earlier columns whose codes may change hands within a bin (None: no code may, nor those of this column),
-    `settled` the checks on earlier columns alone.
+    `settled` the checks on earlier columns alone. `grouped` has the earlier columns as
+    `group_values` numbers them, if rows that are alike to the model are to change places (see `balance`).
     """
 
     step: Step
@@ -46,6 +47,7 @@ class Task:
     parents: frozenset[str] | None = None
     movable: Mapping[str, IntArray] | None = None
     settled: tuple[DenialConstraint, ...] = ()
+    grouped: Mapping[str, IntArray] | None = None
 
     def present(self, names: frozenset[str]) -> Mask:
         """Tell which rows have a value in all these earlier columns."""

@@ -1,0 +1,122 @@
+"""Columns that the model holds independent come out so: rows of one context change places until chance is small.
+
+Rows of one context are alike to the model, so which of them gets which value is open, and left to chance it puts rows
+out of place in every pair of attributes that the model does not join. Exchanges of two rows of a context keep all that
+the model knows, to the row; those are made that bring the counts with each earlier column nearer to their expectation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kamino.arrays import IntArray, stable_order
+from kamino.schema.coding.joint_codes import distinct_values
+
+#: Of more rows than this chance puts few out of place, and nothing is exchanged.
+MOST_ROWS = 100_000
+# A column of more values is looked at in so many groups of neighbours, of about as many rows each.
+_GROUPS = 128
+# Every row is tried so often; further rounds gain a tenth of what these do.
+_ROUNDS = 3
+# Exchanges are tried this many parts of a round at a time, each by what the parts before it left.
+_PARTS = 8
+# Counts of contexts by groups are not made beyond so many numbers.
+_MOST_CELLS = 1 << 25
+
+
+def group_values(column: IntArray) -> IntArray:
+    """Number the values of a column from 0, neighbours together where there are too many.
+
+    >>> group_values(np.array([7, 3, 7])).tolist()
+    [1, 0, 1]
+    """
+    values, number = distinct_values(column)
+    if len(values) <= _GROUPS:
+        return number
+    counts = np.bincount(number)
+    middle = np.cumsum(counts) - counts / 2
+    group = np.minimum((middle / len(column) * _GROUPS).astype(np.int64), _GROUPS - 1)
+    return distinct_values(group)[1][number]
+
+
+def balance(column: IntArray, context: IntArray, others: Sequence[IntArray], rng: np.random.Generator) -> IntArray:
+    """Return a column whose codes have changed places within contexts, so that it hangs together less with `others`.
+
+    `others` are numbered from 0, as `group_values` does.
+
+    Guarantees:
+        Every context keeps its codes, and how often each occurs.  [test_balancing_keeps_the_codes_of_a_context]
+        Counts with other columns come nearer to their expectation.  [test_balancing_takes_chance_away]
+        What the contexts know of two columns stays.  [test_balancing_keeps_dependence]
+    """
+    contexts, context = distinct_values(context)
+    if len(column) < 2 or len(contexts) == len(column):
+        return column
+    groups = group_values(column)
+    within = _counts(context, groups).astype(np.float32)
+    within /= within.sum(axis=1, keepdims=True)
+    fits = [z for z in others if len(contexts) * (int(z.max()) + 1) <= _MOST_CELLS and z.any()]
+    tables = [_Table.of(z, groups, context, within) for z in fits]
+    result = column.copy()
+    for _ in range(_ROUNDS if tables else 0):
+        shuffled = rng.permutation(len(column))
+        order = shuffled[stable_order(context[shuffled])]
+        first, second = order[:-1:2], order[1::2]
+        open_pairs = np.flatnonzero((context[first] == context[second]) & (groups[first] != groups[second]))
+        for part in np.array_split(rng.permutation(open_pairs), _PARTS):
+            here, there = _gaining(tables, groups, first[part], second[part])
+            for each in (result, groups):
+                each[here], each[there] = each[there], each[here]
+    return result
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Table:
+    """The counts of the column's groups by those of another column, as excess over what is expected.
+
+    `start` is where each row's line begins, `excess` and `weight` hold all lines one after the other.
+    """
+
+    start: NDArray[np.int32]
+    excess: NDArray[np.float32]
+    weight: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, other: IntArray, groups: IntArray, context: IntArray, within: NDArray[np.float32]) -> _Table:
+        expected = _counts(other, context, columns=len(within)).astype(np.float32) @ within
+        excess = _counts(other, groups, columns=within.shape[1]) - expected
+        return cls(
+            start=(other * within.shape[1]).astype(np.int32),
+            excess=excess.ravel().astype(np.float32),
+            weight=np.reciprocal(expected.ravel() + 1, dtype=np.float32),
+        )
+
+
+def _counts(rows: IntArray, columns_of: IntArray, *, columns: int | None = None) -> IntArray:
+    lines = int(rows.max()) + 1
+    width = int(columns_of.max()) + 1 if columns is None else columns
+    return np.bincount(rows * width + columns_of, minlength=lines * width).reshape(lines, width)
+
+
+def _gaining(
+    tables: Sequence[_Table], groups: IntArray, first: IntArray, second: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the pairs of rows whose exchange lowers the squared excess in parts of what is expected; count them in."""
+    ours, theirs = groups[first].astype(np.int32), groups[second].astype(np.int32)
+    change = np.zeros(len(first), dtype=np.float32)
+    for table in tables:
+        mine, other = table.start[first], table.start[second]
+        lose, gain = table.weight * (1 - 2 * table.excess), table.weight * (1 + 2 * table.excess)
+        moved = lose[mine + ours] + lose[other + theirs] + gain[mine + theirs] + gain[other + ours]
+        change += np.where(mine == other, np.float32(0), moved)
+    taken = np.flatnonzero(change < 0)
+    first, second, ours, theirs = first[taken], second[taken], ours[taken], theirs[taken]
+    for table in tables:
+        mine, other, size = table.start[first], table.start[second], len(table.excess)
+        table.excess[:] += np.bincount(np.concatenate([mine + theirs, other + ours]), minlength=size)
+        table.excess[:] -= np.bincount(np.concatenate([mine + ours, other + theirs]), minlength=size)
+    return first, second
