@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from kamino.model.marginal.columns.resolution import group_bins, group_cells
 from kamino.model.marginal.fit_marginal import fit_marginal
 from kamino.model.marginal.graph.factor import SharedSums
 from kamino.model.marginal.marginal_schedule import MarginalSettings
-from kamino.model.marginal.pairs.scoring import shrink_scores
+from kamino.model.marginal.pairs.scoring import binary_quadruples, most_triple_scores, shrink_scores, small_triples
 from kamino.model.protocol import ModelAttribute
 
 
@@ -68,19 +70,35 @@ def test_scores_are_shrunk_to_what_noise_lets_believe() -> None:
     assert np.all(found >= 0)
 
 
-@pytest.mark.parametrize("columns", [3, 6])
-def test_the_parity_of_three_columns_is_kept(columns: int) -> None:
-    """No pair shows it, so only a model that looks at triples can."""
+@pytest.mark.parametrize(("columns", "bits"), [(3, 3), (6, 3), (4, 4), (12, 4)])
+def test_parity_is_found(columns: int, bits: int) -> None:
+    """No pair shows it, and of four columns no triple, so only a model that looks at so many can."""
     rows = 20_000
     rng = np.random.default_rng(columns)
     table = {f"c{i}": rng.integers(0, 2, rows) for i in range(columns)}
-    table["c2"] = table["c0"] ^ table["c1"]
+    table["c2"] = _others(table, bits)
     attributes = [ModelAttribute(name=name, size=2) for name in table]
     right = {}
     for triples in (True, False):
         settings = MarginalSettings(triples=triples)
         model = fit_marginal(MemoryMeasurer(table, seed=1), attributes, noise_multiplier=4.22, settings=settings)
         drawn = model.sample(rows, np.random.default_rng(0))
-        right[triples] = float((drawn["c2"] == (drawn["c0"] ^ drawn["c1"])).mean())
+        right[triples] = float((drawn["c2"] == _others(drawn, bits)).mean())
     assert right[True] > 0.9
     assert right[False] < 0.6
+
+
+def _others(table: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """The parity of the first columns but c2."""
+    return np.bitwise_xor.reduce([table[f"c{i}"] for i in range(bits) if i != 2])
+
+
+def test_quadruples_are_all_or_none() -> None:
+    assert len(binary_quadruples(dict.fromkeys(range(12), 2))) == 495
+    assert binary_quadruples(dict.fromkeys(range(13), 2)) == []
+    assert binary_quadruples({0: 2, 1: 2, 2: 2, 3: 3}) == []
+    for columns in range(1, 20):
+        scored = len(small_triples(dict.fromkeys(range(columns), 2))) + len(
+            binary_quadruples(dict.fromkeys(range(columns), 2))
+        )
+        assert scored <= most_triple_scores(columns), "what is planned is enough"

@@ -364,7 +364,7 @@ class _Draft:
                 yield PlannedRelease(
                     part=round_name(i),
                     kind="vector",
-                    what="distances of triples to the model",
+                    what="distances of triples, and of quadruples of two values each, to the model",
                     attributes=self.names,
                     choose=len(self.names),
                     or_fewer=True,
@@ -379,7 +379,7 @@ class _Draft:
                 kind="counts",
                 what="marginals, chosen by their distances",
                 attributes=self.names,
-                choose=3 if i == TRIPLES_ROUND and triples else 2,
+                choose=min(4, len(self.names)) if i == TRIPLES_ROUND and triples else 2,
                 or_fewer=True,
                 fewest=2,
                 rule=Rule.REST if last else Rule.TOGETHER,

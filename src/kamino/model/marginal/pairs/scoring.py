@@ -1,14 +1,15 @@
 """How far the model is from the table, pair by pair and triple by triple: noisy distances, and what they are worth.
 
-All pairs are scored in every round. Triples are scored once, when the pairs are known: what counts of a triple is the
-distance that its pairs do not explain (the parity of three columns, say, shows in no pair).
+All pairs are scored in every round. Triples, and quadruples of attributes of two values, are scored once, when the
+pairs are known: what counts of them is the distance that smaller ones do not explain (the parity of three columns, say,
+shows in no pair).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -31,6 +32,9 @@ CLEAR_SCORES = 0.03
 TOLD_APART, LEAST_SHARE = 0.02, 0.01
 #: Triples with more cells than this, in groups of bins, are not scored; nor are more than so many triples.
 TRIPLE_CELLS, MOST_TRIPLES, TRIPLE_ATTRIBUTES = 256, 1000, 256
+#: Quadruples are scored where all of them are at most so many, those of twelve attributes of two values: more would
+#: hide in noise what triples say.
+MOST_QUADRUPLES = 500
 #: Rows drawn from the model to find what it expects of triples: their noise is far below that of the distances.
 MODEL_ROWS = 100_000
 #: Points of the prior of distances.
@@ -49,8 +53,8 @@ def most_pair_scores(num_attributes: int) -> int:
 
 
 def most_triple_scores(num_attributes: int) -> int:
-    """Return how many distances of triples one release has at most."""
-    return min(MOST_TRIPLES, math.comb(num_attributes, 3))
+    """Return how many distances of triples and quadruples one release has at most."""
+    return min(MOST_TRIPLES, math.comb(num_attributes, 3)) + min(MOST_QUADRUPLES, math.comb(num_attributes, 4))
 
 
 def needed_for_scores(frame: Frame, noise_multiplier: float) -> float:
@@ -95,28 +99,31 @@ def _is_coarsest(frame: Frame, asked: _Asked) -> bool:
 def score_triples(
     frame: Frame, measurer: Measurer, purse: Purse, fit: Fit, pairs: Sequence[Scored], share: float
 ) -> list[Scored]:
-    """Release the distances of small triples to the model; their errors are what the errors of their pairs leave."""
+    """Release the distances of small triples and quadruples to the model; their errors are what smaller ones leave.
+
+    Guarantees:
+        The parity of three and of four columns is found.  [test_parity_is_found]
+    """
     inner = [i for i, size in enumerate(frame.sizes) if size > 1]
-    triples = small_triples({a: frame.grouped((a,), Resolution.GROUPS)[1][0] for a in inner})
-    if not triples:
+    sizes = {a: frame.grouped((a,), Resolution.GROUPS)[1][0] for a in inner}
+    cliques = [*small_triples(sizes), *binary_quadruples(sizes)]
+    if not cliques:
         return []
     rows = draw_model_rows(frame, fit)
     # One at a time: in bins, before they are grouped, a thousand tables would fill the memory.
-    expected = (_expected(frame, rows, t) for t in triples)
-    asked = [_Asked(t, Resolution.GROUPS) for t in triples]
+    expected = (_expected(frame, rows, each) for each in cliques)
+    asked = [_Asked(each, Resolution.GROUPS) for each in cliques]
     scored = _score(frame, measurer, asked, expected, purse.take("scores of triples", share))
     known: dict[Clique, float] = {}
     for pair in pairs:
         known[pair.attributes] = max(known.get(pair.attributes, 0.0), pair.error)
-    return [
-        Scored(
-            attributes=s.attributes,
-            error=s.error - sum(known.get(p, 0.0) for p in combinations(s.attributes, 2)),
-            answer=s.answer,
-            resolution=s.resolution,
-        )
-        for s in scored
-    ]
+    found = []
+    for each in sorted(scored, key=lambda s: len(s.attributes)):
+        parts = (p for size in range(2, len(each.attributes)) for p in combinations(each.attributes, size))
+        own = each.error - sum(known.get(part, 0.0) for part in parts)
+        known[each.attributes] = max(own, 0.0)
+        found.append(replace(each, error=own, noise_factor=1.0))
+    return found
 
 
 def small_triples(sizes: Mapping[int, int]) -> list[Clique]:
@@ -141,6 +148,16 @@ def small_triples(sizes: Mapping[int, int]) -> list[Clique]:
         best = np.argsort(cells, kind="stable")[:MOST_TRIPLES]
         cells, triples = cells[best], triples[best]
     return [(int(a), int(b), int(c)) for a, b, c in kept[triples]]
+
+
+def binary_quadruples(sizes: Mapping[int, int]) -> list[Clique]:
+    """Return all quadruples of attributes of two values; none if there are more than `MOST_QUADRUPLES`.
+
+    >>> binary_quadruples({0: 2, 1: 2, 2: 3, 3: 2, 4: 2})
+    [(0, 1, 3, 4)]
+    """
+    binary = sorted(a for a, size in sizes.items() if size == 2)
+    return list(combinations(binary, 4)) if math.comb(len(binary), 4) <= MOST_QUADRUPLES else []
 
 
 def _score(
