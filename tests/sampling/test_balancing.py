@@ -121,3 +121,15 @@ def test_wide_counts_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     column, context, other = (rng.integers(0, 6, 200) for _ in range(3))
     assert np.array_equal(balance(column, context, [other], rng), column)
+
+
+def test_wide_tables_take_some_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work for a column does not grow with the columns before it, and each of them has its turn."""
+    rng, seen = np.random.default_rng(8), []
+    monkeypatch.setattr(balancing._Table, "of", lambda other, *rest: seen.append(int(other[0])))
+    monkeypatch.setattr(balancing, "_ROUNDS", 0)
+    others = [np.full(200, i) for i in range(1, 101)]
+    for _ in range(30):
+        balance(rng.integers(0, 6, 200), np.zeros(200, np.int64), others, rng)
+    assert len(seen) == 30 * 32
+    assert set(seen) == set(range(1, 101))

@@ -20,8 +20,11 @@ from kamino.schema.coding.joint_codes import distinct_values
 MOST_ROWS = 100_000
 # A column of more values is looked at in so many groups of neighbours, of about as many rows each.
 _GROUPS = 128
-# Every row is tried so often; further rounds gain a tenth of what these do.
-_ROUNDS = 3
+# Every row is tried so often; further rounds gain little.
+_ROUNDS = 2
+# Of more other columns than this so many are taken at random: the cost of a wide table grows with its columns, not with
+# its pairs of columns.
+_OTHERS = 32
 # Exchanges are tried this many parts of a round at a time, each by what the parts before it left.
 _PARTS = 8
 # Counts of contexts by groups are not made beyond so many numbers.
@@ -60,7 +63,8 @@ def balance(column: IntArray, context: IntArray, others: Sequence[IntArray], rng
     within = _counts(context, groups).astype(np.float32)
     within /= within.sum(axis=1, keepdims=True)
     fits = [z for z in others if len(contexts) * (int(z.max()) + 1) <= _MOST_CELLS and z.any()]
-    tables = [_Table.of(z, groups, context, within) for z in fits]
+    taken = range(len(fits)) if len(fits) <= _OTHERS else rng.choice(len(fits), _OTHERS, replace=False)
+    tables = [_Table.of(fits[i], groups, context, within) for i in taken]
     result = column.copy()
     for _ in range(_ROUNDS if tables else 0):
         shuffled = rng.permutation(len(column))
