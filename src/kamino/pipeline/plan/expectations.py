@@ -35,7 +35,7 @@ _COLUMN = 1.645
 # The same 98 times in 100.
 _SURE = 2.33
 # Of the noise of a pair, what most counts lie within; and by which part of a count a pair is guessed.
-_PAIR = 2.0
+_PAIR = 1.9
 _GUESSED = 0.1
 # Pairs of so many cells are guessed as well as those of the factor above; the error grows with the root of the root.
 _CELLS = 64
