@@ -32,6 +32,7 @@ from kamino.evaluate.measure.metrics import bin_tables, distances_of
 from kamino.model import SavedModel, fit_marginal
 from kamino.model.neural import (
     NeuralSettings,
+    Optimizer,
     Parameters,
     Ranges,
     UnitLimits,
@@ -61,6 +62,7 @@ VARIANTS = {
     "fitted": NeuralSettings(),
     "fitted, but clip norm 8": NeuralSettings(ranges=WideRanges(clip_norm=8.0)),
     "fitted, but the paper's ranges": NeuralSettings(ranges=Ranges(clip_norm=1.0)),
+    "fitted, but the last parameters, no mean": NeuralSettings(optimizer=Optimizer(averaged=1e-9)),
     "printed": NeuralSettings.printed(),
     "printed, but every histogram": replace(NeuralSettings.printed(), limits=UnitLimits(counted=0)),
     "printed, but wide ranges": replace(NeuralSettings.printed(), ranges=WideRanges(clip_norm=8.0)),
@@ -200,6 +202,7 @@ def main() -> None:
     parser.add_argument("--part", choices=list(HEADERS), default="distances")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--backends", nargs="+", default=["marginal", "neural"])
+    parser.add_argument("--variants", choices=["fitted", "printed"], help="of that training only")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--backend", default="neural", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=1, help=argparse.SUPPRESS)
@@ -215,7 +218,7 @@ def main() -> None:
         if arguments.part == "parallel":
             ways = [("1", "neural", 1), ("2", "neural", 2)]
         elif arguments.part == "variants":
-            ways = [(name, name, 1) for name in VARIANTS]
+            ways = [(name, name, 1) for name in VARIANTS if arguments.variants in (None, name.split(",")[0])]
         else:
             ways = [(backend, backend, 1) for backend in arguments.backends]
         for label, backend, jobs in ways:

@@ -21,7 +21,8 @@ class Asked:
 
     training_rows: rows that each classifier is trained on; None for all of them.
     training_runs: of the runs, those whose tables classifiers are trained on.
-    full_tables: tables whose default preset is judged by models trained on all rows, whatever `training_rows` says.
+    full_tables: tables judged by models trained on all rows, whatever `training_rows` says; not the printed preset.
+    counts: numbers of constraints, where these vary; none for the usual ones.
     """
 
     source: Source
@@ -33,6 +34,7 @@ class Asked:
     full_tables: tuple[str, ...]
     docs: Path
     command: str
+    counts: tuple[int, ...] = ()
 
 
 def ask(name: str, doc: str | None, *, tables: Sequence[str] | None = None, argv: Sequence[str] | None = None) -> Asked:
@@ -54,6 +56,7 @@ def ask(name: str, doc: str | None, *, tables: Sequence[str] | None = None, argv
         full_tables=tuple(found.full_tables),
         docs=found.docs,
         command=_command(name, given),
+        counts=tuple(found.counts),
     )
 
 
@@ -65,7 +68,8 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--presets", nargs="+", default=[DEFAULT])
     parser.add_argument("--training-rows", type=int, default=TRAINING_ROWS, help="0 for all rows")
     parser.add_argument("--training-runs", type=int, help="runs whose tables models are trained on; all by default")
-    parser.add_argument("--full-tables", nargs="*", default=[], help="tables judged on all rows, default preset")
+    parser.add_argument("--full-tables", nargs="*", default=[], help="tables judged on all rows; not as printed")
+    parser.add_argument("--counts", type=int, nargs="+", default=[], help="numbers of constraints, where these vary")
     parser.add_argument("--store", type=Path, default=Path("build/experiments"), help="where made tables are kept")
     parser.add_argument("--docs", type=Path, default=Path("docs/experiments"), help="where pages are written")
     parser.add_argument("--rows", type=int, default=BUILT_IN_ROWS, help="rows of the built-in table")

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = ask("constraints_count", __doc__, tables=["adult"], argv=argv)
     table = asked.tables[0]
     folder = asked.source.data / table / "approximate-dcs" if asked.source.data else None
-    counts = [count for count in COUNTS if folder and (folder / f"{table}{count}.ic").exists()]
+    counts = [count for count in asked.counts or COUNTS if folder and (folder / f"{table}{count}.ic").exists()]
     found: dict[str, Comparison] = {}
     grids, seconds = [], {}
     for preset in asked.presets:

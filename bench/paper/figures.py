@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.paper.asking import Asked
-from bench.paper.cases import DEFAULT, Case
+from bench.paper.cases import DEFAULT, PRINTED, Case
 from bench.paper.runs import Made, failure, made_run
 from bench.paper.scores import Facts, ceiling, learning, marginals, percent_violating, violations
 from bench.paper.spread import Spread
@@ -70,8 +70,8 @@ def learned(asked: Asked, case: Case, runs: list[Made]) -> list[Facts]:
 
 
 def training_rows(asked: Asked, case: Case) -> int | None:
-    """How many rows train a model: all of them for the tables that are to be judged in full."""
-    return None if case.table in asked.full_tables and case.preset == DEFAULT else asked.training_rows
+    """How many rows train a model: all of them for the tables that are to be judged in full, but as printed."""
+    return None if case.table in asked.full_tables and case.preset != PRINTED else asked.training_rows
 
 
 def truth_learned(asked: Asked, case: Case) -> Facts | None:

@@ -11,8 +11,8 @@ import pytest
 from bench.paper import all as everything
 from bench.paper import asking, cleaning, pages, preset, repair, spread, violations
 from bench.paper.asking import ask
-from bench.paper.cases import Case
-from bench.paper.figures import figures_of
+from bench.paper.cases import DEFAULT, PAPER, PRINTED, Case
+from bench.paper.figures import figures_of, training_rows
 from bench.paper.plots import BOTTOM, HEIGHT, TOP, bars, lines
 from bench.paper.repair import Order, clean, pool, pool_adjacent, repair_left, vote
 from bench.paper.runs import Made
@@ -127,6 +127,13 @@ def test_the_worst_run_decides_whether_an_aim_is_reached() -> None:
     within = {cells[0]: cells[-1] for cells in preset.compare("tpch", runs[:2])}
     assert set(within.values()) == {"reached"}
     assert {cells[2] for cells in preset.compare("tpch", [])} == {"not run"}
+
+
+def test_tables_are_judged_in_full_but_for_the_printed_preset() -> None:
+    asked = ask("training", None, argv=["--full-tables", "adult", "--training-rows", "7"])
+    rows = {each: training_rows(asked, Case(table="adult", preset=each)) for each in (DEFAULT, PAPER, PRINTED)}
+    assert rows == {DEFAULT: None, PAPER: None, PRINTED: 7}
+    assert training_rows(asked, Case(table="tax")) == 7
 
 
 def test_commands_name_no_folder_of_the_machine(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from kamino.errors import ModelError
 from kamino.model.neural.networks.layout import Layout
 from kamino.model.neural.networks.levels import LevelDescent, find_levels, first_parameters, level_shares, log_shares
+from kamino.model.neural.networks.training import SubModelDescent
 from kamino.model.neural.neural_settings import Optimizer
 from kamino.model.neural.sub_model import SubModel
 from kamino.model.neural.units import Kind, Unit
@@ -85,6 +88,28 @@ def test_level_gradients_agree_with_finite_differences() -> None:
             params[place] += sign * 1e-5
             moved.append(descent.loss((params, *state[1:]), rows))
         assert np.allclose((moved[0] - moved[1]) / 2e-5, found[:, place], atol=1e-6)
+
+
+def test_steps_are_those_of_the_printed_networks_optimizer() -> None:
+    """Adam, its rate and the mean of the last parameters, with the same gradients in both."""
+    pytest.importorskip("jax", reason="the neural extra is not installed")
+    ours = replace(make_descent(), steps=40)
+    only = Unit(attributes=(ModelAttribute(name="x", size=4),), kind=Kind.CATEGORICAL)
+    theirs = SubModelDescent(
+        unit=only, layout=ours.layout, first=ours.first, optimizer=ours.optimizer, steps=40, batch_size=ours.batch_size
+    )
+    rng = np.random.default_rng(4)
+    states = [ours.start(), theirs.start()]
+    for _ in range(40):
+        gradient = rng.normal(size=ours.layout.size)
+        states = [each.advance(state, gradient) for each, state in zip((ours, theirs), states, strict=True)]
+    moved = np.abs(states[0][0] - ours.first)
+    assert moved.min() > 1e-4
+    assert np.allclose(states[0][0], np.asarray(states[1][0]), atol=1e-5)
+    found, wanted = ours.result(states[0]), theirs.result(states[1])
+    assert np.allclose(found["table"], wanted["table"], atol=1e-5)
+    # Released shares are an offset while training, and in the bias afterwards.
+    assert np.allclose(found["bias"], wanted["bias"] + ours.offset, atol=1e-5)
 
 
 def test_before_training_a_network_says_what_was_released() -> None:

@@ -24,6 +24,7 @@ from kamino.engine import NeuralRows
 from kamino.errors import ModelError
 from kamino.model.neural import extra
 from kamino.model.neural.fit_neural import fit_neural
+from kamino.model.neural.measuring import Described
 from kamino.model.neural.model import NeuralModel
 from kamino.model.neural.neural_parameters import Ranges, WideRanges
 from kamino.model.neural.neural_schedule import plan_steps
@@ -285,6 +286,49 @@ def test_side_by_side_is_charged_the_same(table: CodedTable, networks: Networks)
         assert model.sequence == NAMES
         entries.append(sorted(gate.ledger.entries, key=repr))
     assert entries[0] == entries[1]
+
+
+def test_side_by_side_cannot_be_recorded() -> None:
+    def run(coded: Any, gate: Gate) -> object:
+        settings = quick_settings(steps=2, num_rows=60, noise=6.0)
+        return fit_neural(NeuralRows(PrivateCodes(coded), gate), ATTRIBUTES, settings=settings, jobs=2)
+
+    with pytest.raises(ModelError, match="cannot be recorded; use jobs=1"):
+        record(run, make_table(60), budget=BUDGET)
+
+
+@pytest.mark.parametrize(("cluster", "missing"), [(None, "joblib"), ("tcp://h:1", "distributed"), ("ray://h:1", "ray")])
+def test_missing_workers_cost_nothing(
+    table: CodedTable, monkeypatch: pytest.MonkeyPatch, cluster: str | None, missing: str
+) -> None:
+    found = extra.find_spec
+    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == missing else found(name))
+    gate = Gate(BUDGET, noise=SeededNoise(0))
+    settings = quick_settings(steps=2, num_rows=table.num_rows, noise=6.0)
+    with pytest.raises(ModelError, match=f"needs {missing}, which is not installed"):
+        fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, settings=settings, jobs=2, cluster=cluster)
+    assert gate.ledger.entries == ()
+
+
+def test_a_sub_model_begins_with_what_the_one_before_learned(
+    table: CodedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, learned = [], []
+    train = NeuralRows.train
+
+    def watched(self: NeuralRows, described: Described) -> dict[str, Any]:
+        begun.append(described.descent.layout.unpack(described.descent.first))
+        learned.append(train(self, described))
+        return learned[-1]
+
+    monkeypatch.setattr(NeuralRows, "train", watched)
+    settings = quick_settings(steps=3, num_rows=table.num_rows, noise=6.0)
+    gate = Gate(BUDGET, noise=SeededNoise(0))
+    fit_neural(NeuralRows(PrivateCodes(table), gate), ATTRIBUTES, sequence=NAMES, settings=settings)
+    before, after = learned[0], begun[1]
+    assert np.array_equal(after["table"], np.concatenate([before["table"], before["out"]]))
+    assert np.array_equal(after["query"], before["query"])
+    assert after["prior"].tolist() == [*before["prior"].tolist(), 0.0]
 
 
 def test_an_address_of_ray_goes_to_ray(table: CodedTable, monkeypatch: pytest.MonkeyPatch) -> None:

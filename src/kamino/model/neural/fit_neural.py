@@ -29,6 +29,7 @@ from kamino.model.neural.networks.levels import (
     log_shares,
     with_levels,
 )
+from kamino.model.neural.networks.parallel import require_workers, train_side_by_side
 from kamino.model.neural.networks.training import SubModelDescent
 from kamino.model.neural.neural_parameters import Parameters
 from kamino.model.neural.neural_schedule import NeuralPlan, Step, in_sequence, plan_fit, plan_steps
@@ -56,17 +57,18 @@ def fit_neural(
     cluster: str | None = None,
     progress: Progress | None = None,
 ) -> NeuralModel:
-    """Fit the model to a private table, spending what its gate's budget has left as Algorithm 6 finds.
+    """Fit the model to a private table, with parameters that the settings' search finds within its gate's budget.
 
     `reserved` are events that will be charged later, such as the rates of soft constraints: their price is left over.
     With `learn_weights`, so is that of Algorithm 5, whose parameters are then searched together with the others: the
-    model's `parameters` say with which rows and noise to run it, and its `weight_events` what may be charged for it.
+    model's `parameters` say with which rows and noise to run it, and their `weight_events` what it will be charged.
     With `jobs` above 1 sub-models are trained side by side, and embeddings are not reused: in processes, or on the
     Dask cluster (Ray's, for `ray://...`) whose address is `cluster`, which then sees private rows.
 
     Guarantees:
         The result depends on private rows only through the gate.  [test_replay_passes_for_the_neural_backend]
         What is spent is at most the budget.  [test_neural_fit_stays_within_the_budget]
+        Workers that cannot be had are told before anything is charged.  [test_missing_workers_cost_nothing]
     """
     settings = settings or NeuralSettings()
     if settings.networks is Networks.PRINTED:
@@ -74,6 +76,8 @@ def fit_neural(
     gate = measurer.gate
     # Refuse before anything is charged.
     _refuse_uncounted(settings, plan_steps(in_sequence(attributes, sequence), settings.limits))
+    if jobs > 1:
+        require_workers(gate, cluster)
     num_rows = settings.num_rows
     if num_rows is None:
         num_rows = max(1, measurer.count_rows(noise_multiplier=settings.count_noise))
@@ -91,8 +95,6 @@ def fit_neural(
     fit = Fit(measurer=measurer, plan=plan, settings=settings, progress=progress or _silent)
     counted = {place: fit.histogram(step) for place, step in enumerate(plan.steps) if step.counted}
     if jobs > 1:
-        from kamino.model.neural.networks.parallel import train_side_by_side
-
         found = train_side_by_side(fit, counted, jobs=jobs, cluster=cluster)
     else:
         found = train_in_sequence(fit, counted)

@@ -1,4 +1,4 @@
-"""Distributions that are released as they are, of the first unit and of wide attributes: their cells, and noise off."""
+"""The histograms of units: the cells in which they are released, and distributions made of noisy counts."""
 
 from __future__ import annotations
 

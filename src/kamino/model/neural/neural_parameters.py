@@ -16,9 +16,9 @@ from kamino.privacy.sensitivity import Sensitivity
 class WideRanges:
     """What the search may choose from by the signal to noise of all steps.
 
-    steps: of each sub-model. enough_noise: the least noise multiplier of a step, by which the size of samples is
-    chosen. histogram_share: the part of the budget, in mu squared, that histograms take. weight_rows, weight_noise: of
-    Algorithm 5, where weights are learned by it. clip_norm: the paper's.
+    steps: of each sub-model. enough_noise: the noise multiplier of a step at which samples are large enough; they are
+    never larger than a quarter of the table. histogram_share: the part of the budget, in mu squared, that histograms
+    take. weight_rows, weight_noise: of Algorithm 5, where weights are learned by it. clip_norm: the paper's.
     """
 
     batch_size: tuple[int, int] = (16, 4_096)

@@ -86,7 +86,7 @@ class NeuralPlan:
         lines = [
             "units, in the order of the sequence:",
             *(f"  {step.describe()}" for step in self.steps),
-            "parameters, by Algorithm 6:",
+            "parameters, within the budget:",
             *(f"  {line}" for line in self.parameters.describe().splitlines()),
             f"  epsilon at delta {self.budget.delta:g}       {prices}",
         ]

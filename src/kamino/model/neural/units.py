@@ -24,9 +24,9 @@ class Kind(enum.Enum):
     """How a unit is modelled."""
 
     CATEGORICAL = "categorical"
-    """A probability for each code (or for each combination of codes)."""
+    """Codes (or combinations of codes), each with a probability of its own."""
     NUMERIC = "numeric"
-    """A normal distribution along the axis of codes; null apart."""
+    """Numbers along the axis of codes, in cells; null apart."""
     WIDE = "wide"
     """A noisy histogram, drawn independently of everything else."""
 

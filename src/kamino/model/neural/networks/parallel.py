@@ -20,9 +20,28 @@ from kamino.model.neural.networks.layout import Array
 from kamino.model.neural.sub_model import SubModel
 from kamino.model.neural.units import Unit
 from kamino.model.protocol import FloatArray
+from kamino.privacy import Gate
 
 if TYPE_CHECKING:
     from kamino.model.neural.fit_neural import Fit
+
+
+def require_workers(gate: Gate, cluster: str | None) -> None:
+    """Raise a `ModelError` where sub-models cannot be trained side by side. Charges nothing.
+
+    Guarantees:
+        A recorded run says that it cannot be.  [test_side_by_side_cannot_be_recorded]
+    """
+    require("joblib")
+    if cluster is not None:
+        package = "ray" if _is_ray(cluster) else "distributed"
+        require(package, package=package)
+    if not gate.is_live:
+        raise ModelError("sub-models that are trained side by side cannot be recorded; use jobs=1 under a tape.")
+
+
+def _is_ray(cluster: str) -> bool:
+    return cluster.startswith("ray://")
 
 
 def train_side_by_side(
@@ -35,9 +54,6 @@ def train_side_by_side(
     Guarantees:
         The charges are those of training in sequence.  [test_side_by_side_is_charged_the_same]
     """
-    require("joblib")
-    if not fit.measurer.gate.is_live:
-        raise ModelError("sub-models that are trained side by side cannot be recorded; use jobs=1 under a tape.")
     import joblib
 
     # The levels of units are known from their histograms, so that all sub-models can be described at once.
@@ -69,12 +85,10 @@ def _workers(cluster: str | None) -> AbstractContextManager[Any]:
         return nullcontext()
     from joblib import parallel_config
 
-    if cluster.startswith("ray://"):
-        require("ray", package="ray")
+    if _is_ray(cluster):
         import_module("ray").init(address=cluster, ignore_reinit_error=True)
         import_module("ray.util.joblib").register_ray()
         return cast("AbstractContextManager[Any]", parallel_config(backend="ray"))
-    require("distributed", package="distributed")
     return cast("AbstractContextManager[Any]", parallel_config(backend="dask", scheduler_host=cluster))
 
 
