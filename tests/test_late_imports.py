@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
+import scipy.special
 
-from kamino.late_imports import compiled_function
+from kamino.late_imports import compiled_function, special_function
 
 # The package has a function of this name.
 late_imports = importlib.import_module("kamino.late_imports")
@@ -55,4 +56,5 @@ def test_a_file_that_cannot_be_loaded_is_not_taken(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(sys.modules, "scipy.special", raising=False)
     late_imports._compiled_module.cache_clear()
     assert compiled_function("scipy.special", "_special_ufuncs", "log_ndtr") is None
+    assert special_function("log_ndtr") is scipy.special.log_ndtr
     late_imports._compiled_module.cache_clear()

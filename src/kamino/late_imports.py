@@ -43,6 +43,16 @@ def compiled_function(package: str, module: str, name: str) -> Any:
     return getattr(_compiled_module(package, module, package in sys.modules), name, None)
 
 
+def special_function(name: str) -> Any:
+    """Return a function of scipy.special, alone where it lies in the compiled module that needs no other.
+
+    >>> float(special_function("log_ndtr")(0.0))
+    -0.6931471805599453
+    """
+    found = compiled_function("scipy.special", "_special_ufuncs", name)
+    return found if found is not None else getattr(importlib.import_module("scipy.special"), name)
+
+
 @cache
 def _compiled_module(package: str, module: str, imported: bool) -> ModuleType | None:
     if imported:

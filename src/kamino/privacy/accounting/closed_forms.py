@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kamino.late_imports import compiled_function
+from kamino.late_imports import compiled_function, special_function
 
 #: How closely `scipy.optimize.brentq` finds roots, relative to them, and after how many steps it gives up.
 _RELATIVE = 4 * math.ulp(1.0)
@@ -84,11 +84,10 @@ class _StandIn:
 
 
 def _scipy() -> _StandIn:
-    """Return scipy as the closed forms see it, with the public functions where scipy keeps them elsewhere."""
-    logarithm = compiled_function("scipy.special", "_special_ufuncs", "log_ndtr")
+    """Return scipy as the closed forms see it, with public functions where scipy has no such compiled ones."""
     solver = compiled_function("scipy.optimize", "_zeros", "_brentq")
     real = importlib.import_module
-    normal = _StandIn(lambda: real("scipy.stats").norm, **({"logcdf": logarithm} if logarithm else {}))
+    normal = _StandIn(lambda: real("scipy.stats").norm, logcdf=special_function("log_ndtr"))
     roots = {"brentq": _brentq_of(solver)} if solver else {}
     return _StandIn(
         lambda: real("scipy"),
