@@ -110,10 +110,10 @@ def measure_link(
     runs = np.arange(len(histogram.starts), dtype=np.int64)
     cells = wide_cells(histogram)
     name = frame.attributes[link.wide].name
-    evidence = np.zeros((len(runs), *joint.shape))
+    evidence = np.zeros(len(runs))
     typical = max(float(histogram.counts.sum()) / len(runs), 1.0)
     size = np.maximum(histogram.counts, 0.25 * typical)
-    for axis, owner in enumerate(link.owners):
+    for owner in link.owners:
         other = frame.attributes[owner].name
         multiplier = purse.take(f"{name} x {other}", link.share / len(link.owners))
         maps = {name: cells.map, other: frame.cells[owner].map}
@@ -121,7 +121,7 @@ def measure_link(
         table = noisy.reshape(len(runs), frame.sizes[owner])
         # log of the ratio of N(y; count, sigma) to N(y; 0, sigma), the count of w being `size`
         ratio = (table - size[:, None] / 2) * size[:, None] / max(multiplier, 0.5) ** 2
-        evidence += ratio.reshape((len(runs), *(-1 if i == axis else 1 for i in range(joint.ndim))))
+        evidence = evidence[..., None] + ratio.reshape(len(runs), *(1 for _ in evidence.shape[1:]), -1)
     evidence *= SHARPEN
     table = balance(evidence.reshape(len(runs), -1), size / size.sum(), joint.ravel())
     total = table.sum(axis=0)
