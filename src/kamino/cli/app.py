@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import sys
@@ -145,6 +146,8 @@ def main() -> None:
     sys.excepthook = _tell_class
     sys.unraisablehook = lambda found: _tell_class(found.exc_type)
     threading.excepthook = lambda found: _tell_class(found.exc_type)
+    # At its end Python looks through all objects for rings, which takes longer than some commands.
+    atexit.register(gc.freeze)
     try:
         with ending_in_order(), collecting_seldom():
             outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
