@@ -121,42 +121,42 @@ def measure_link(
         table = noisy.reshape(len(runs), frame.sizes[owner])
         # log of the ratio of N(y; count, sigma) to N(y; 0, sigma), the count of w being `size`
         ratio = (table - size[:, None] / 2) * size[:, None] / max(multiplier, 0.5) ** 2
-        evidence = evidence[..., None] + ratio.reshape(len(runs), *(1 for _ in evidence.shape[1:]), -1)
+        evidence = evidence[..., None, :] + ratio.T
     evidence *= SHARPEN
-    table = balance(evidence.reshape(len(runs), -1), size / size.sum(), joint.ravel())
-    total = table.sum(axis=0)
+    table = balance(evidence.reshape(-1, len(runs)), joint.ravel(), size / size.sum())
+    total = table.sum(axis=1)
     lonely = total <= 0
-    table /= np.where(lonely, 1.0, total)
-    table[:, lonely] = (size / size.sum())[:, None]
-    return table.T
+    table /= np.where(lonely, 1.0, total)[:, None]
+    table[lonely] = size / size.sum()
+    return table
 
 
 def balance(log_weight: FloatArray, rows: FloatArray, columns: FloatArray, iterations: int = 100) -> FloatArray:
-    """Scale exp(log_weight) by rows and columns until it has the given margins (iterative proportional fitting).
+    """Scale exp(log_weight) by columns and rows until it has the given margins (iterative proportional fitting).
 
     Steps go further than to the margin (Thibault, Chizat, Dossal, Papadakis 2021), as long as that brings the margins
-    of the rows nearer; it ends where all are met, or after `iterations`. Overwrites `log_weight`.
+    of the columns nearer; it ends where all are met, or after `iterations`. Overwrites `log_weight`.
 
     Guarantees:
         The limit is that of plain steps.  [test_balanced_tables_are_those_of_plain_steps]
     """
     weight = log_weight
-    weight -= weight.max(axis=1, keepdims=True)
+    weight -= weight.max(axis=0)
     np.exp(np.maximum(weight, -60.0, out=weight), out=weight)
-    left, right, last = rows, np.ones(len(columns)), math.inf
+    by_row, by_column, last = np.ones(len(rows)), columns, math.inf
     for left_over in reversed(range(iterations)):
-        sums = weight @ right
-        off = float(np.abs(left * sums - rows).sum())
+        sums = by_row @ weight
+        off = float(np.abs(by_column * sums - columns).sum())
         beyond = FURTHER if off < last else 0.0
-        left = _step(left, rows / np.maximum(sums, math.ulp(0.0)), beyond)
-        sums = weight.T @ left
-        done = left_over == 0 or max(off, float(np.abs(right * sums - columns).sum())) <= MET
-        right = _step(right, columns / np.maximum(sums, 1e-300), 0.0 if done else beyond)
+        by_column = _step(by_column, columns / np.maximum(sums, math.ulp(0.0)), beyond)
+        sums = weight @ by_column
+        done = left_over == 0 or max(off, float(np.abs(by_row * sums - rows).sum())) <= MET
+        by_row = _step(by_row, rows / np.maximum(sums, 1e-300), 0.0 if done else beyond)
         if done:
             break
         last = off
-    weight *= left[:, None]
-    weight *= right
+    weight *= by_column
+    weight *= by_row[:, None]
     return weight
 
 
