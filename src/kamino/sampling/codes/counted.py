@@ -38,7 +38,7 @@ class CountMatrix:
 
     def sums_of_lines(self) -> FloatArray:
         """Return the sum of each line."""
-        return np.bincount(self.line, self.count, minlength=len(self))
+        return np.asarray(np.bincount(self.line, self.count, minlength=len(self)), dtype=np.float64)
 
     @property
     def line(self) -> IntArray:
