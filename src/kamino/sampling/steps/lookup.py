@@ -182,5 +182,11 @@ def _blind_weights(choices: Choices, rows: IntArray, groups: IntArray, num_group
     counts = count_matrix(groups, context, num_groups, len(used))
     size = counts.sums_of_lines()[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_bin = counts @ np.log(chance) - (size - 1) * np.log(counts @ chance / size)
-    return np.where(np.isnan(by_bin), -np.inf, by_bin)
+        # In place: these are the largest tables of a draw.
+        by_bin = counts @ chance
+        by_bin /= size
+        np.log(by_bin, out=by_bin)
+        by_bin *= size - 1
+        np.subtract(counts @ np.log(chance), by_bin, out=by_bin)
+    by_bin[np.isnan(by_bin)] = -np.inf
+    return by_bin
