@@ -97,7 +97,8 @@ def normalised(log_weight: FloatArray) -> FloatArray:
     total = weight.sum(axis=1, keepdims=True)
     some = total > 0
     weight[~some[:, 0]] = 0.0
-    return np.divide(weight, total, out=weight, where=some)
+    np.divide(weight, total, out=weight, where=some)
+    return weight
 
 
 def draw_one_each(log_weight: FloatArray, rng: np.random.Generator) -> IntArray:
