@@ -18,7 +18,7 @@ import numpy as np
 from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
-from kamino.sampling.codes.counted import count_matrix
+from kamino.sampling.codes.count_matrix import count_matrix
 from kamino.sampling.codes.stratified import draw_one_each, normalised
 
 _PIECE = 1 << 23

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
-from kamino.sampling.codes.counted import count_matrix
+from kamino.sampling.codes.count_matrix import count_matrix
 from kamino.sampling.codes.stratified import draw_one_each
 from kamino.sampling.steps.chain.chain_cells import ChainCells
 

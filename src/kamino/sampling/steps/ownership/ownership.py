@@ -12,7 +12,7 @@ from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
-from kamino.sampling.codes.counted import CountMatrix, count_matrix
+from kamino.sampling.codes.count_matrix import CountMatrix, count_matrix
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD

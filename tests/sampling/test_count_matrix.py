@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from kamino.sampling.codes import counted
-from kamino.sampling.codes.counted import count_matrix
+from kamino.sampling.codes import count_matrix as module
+from kamino.sampling.codes.count_matrix import count_matrix
 from kamino.sampling.steps.chain.chain_filter import _logsumexp
 
 
@@ -48,11 +48,11 @@ def test_many_counts_are_those_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None
     found = count_matrix(groups, context, 70_000, 900)
     assert np.array_equal(found @ dense, expected @ dense)
     # Without the compiled function the public one is taken.
-    monkeypatch.setattr(counted, "compiled_function", lambda *names: None)
-    counted._product.cache_clear()
+    monkeypatch.setattr(module, "compiled_function", lambda *names: None)
+    module._product.cache_clear()
     assert np.array_equal(found @ dense, expected @ dense)
-    assert counted._product() is counted._by_scipy
-    counted._product.cache_clear()
+    assert module._product() is module._by_scipy
+    module._product.cache_clear()
 
 
 def test_sums_of_exponentials_are_those_of_scipy() -> None:
