@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import kamino.cli.app as app_module
 from kamino.cli.app import app, main
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
@@ -212,3 +214,14 @@ def test_flags_are_listed_without_a_type(arguments: tuple[str, ...]) -> None:
     flags = [line for line in told.splitlines() if re.search(r"--(help|version|trust-domain|json)\b", line)]
     assert flags
     assert not any("bool" in line.lower() for line in flags), flags
+
+
+def test_the_collector_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(app_module, "app", lambda **_: seen.append(gc.get_threshold()[0]))
+    monkeypatch.setattr(sys, "argv", ["kamino", "--version"])
+    before = gc.get_threshold()
+    with pytest.raises(SystemExit):
+        app_module.main()
+    assert seen == [app_module.NEW_OBJECTS]
+    assert gc.get_threshold() == before

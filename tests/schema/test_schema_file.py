@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -208,3 +209,60 @@ def test_both_emitters_write_the_same(fields):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(yaml_text, "_FAST", None)
         assert yaml_text.dump_yaml(content) == fast
+
+
+def _read(text: str) -> object:
+    """The content and the places of all nodes, or the error."""
+    try:
+        content, node = yaml_text.load_yaml(text, source="a file")
+    except SchemaError as error:
+        return str(error)
+    return repr(content), [] if node is None else list(_places(node))
+
+
+def _places(node: yaml.Node) -> Iterator[tuple[str, int, int]]:
+    yield node.tag, node.start_mark.line, node.start_mark.column
+    for part in node.value if isinstance(node.value, list) else ():
+        for each in part if isinstance(part, tuple) else (part,):
+            yield from _places(each)
+
+
+_VALUES = st.lists(_PLAIN | st.booleans() | st.none() | st.decimals(-9, 9, places=3) | st.integers(), max_size=40)
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
+@settings(max_examples=300)
+@given(
+    st.dictionaries(_PLAIN | TEXT, _VALUES | st.dictionaries(_PLAIN, _VALUES, max_size=3) | _PLAIN, max_size=4),
+    st.integers(0, 400),
+    st.sampled_from(
+        ["", "[", "]", "{", ": ", "- ", "? ", "'", '"', "#", "&a ", "*a", "!!int ", "\t", "\n", "%", "|", ","]
+    ),
+)
+def test_both_parsers_read_the_same(fields, place, strange):
+    text = yaml_text.dump_yaml({"unit": "row", "attributes": fields})
+    for each in (text, text[:place] + strange + text[place:]):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(yaml_text, "_LONG", 0)
+            fast = _read(each)
+            patched.setattr(yaml_text, "_FAST_LOADER", None)
+            assert _read(each) == fast
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
+def test_what_was_written_is_read_by_the_fast_parser():
+    values = [f"v{number}" for number in range(3_000)] + ["yes", "1.5", "a: b", "it's", "]", "#"]
+    content = {"attributes": {"x": {"type": "categorical", "values": values}, "y": {"type": "integer", "min": -3}}}
+    text = yaml_text.dump_yaml(content)
+    found = yaml_text._load_written(text)
+    assert found is not None
+    assert found[0] == content
+    for other in (
+        text.replace("v17,", "v17 ,"),
+        text.replace("min: -3", "min: -03"),
+        text + "# a remark\n",
+        "é" + text,
+    ):
+        assert yaml_text._load_written(other) is None
+    deep = "a: " + "[" * 30_000 + "]" * 30_000
+    assert yaml_text._load_written(deep) is None

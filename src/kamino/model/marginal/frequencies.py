@@ -55,12 +55,19 @@ def count_frequencies(nodes: Sequence[Node]) -> dict[str, FloatArray]:
     groups = {node.attribute.name: node.groups for node in nodes if node.groups is not None}
     found: dict[str, FloatArray] = {}
     cliques: list[_Clique] = []
+    asked = {name for node in nodes for name in (*node.parents, *(node.coarse.parents if node.coarse else ()))}
     for node in nodes:
         if node.relative is not None:
             break
+        name = node.attribute.name
+        if name not in asked and node.coarse is None:
+            # Its parents stand together elsewhere: nobody needs its clique.
+            joint = _joint(parents_of(node.parents, node.in_groups), cliques, groups)
+            if joint is not None:
+                found[name] = np.asarray(joint.ravel() @ node.table.reshape(joint.size, -1))
+            continue
         made = list(_fill(node, cliques, groups))
         cliques += made
-        name = node.attribute.name
         if made and (name, False) in made[-1].variables:
             found[name] = made[-1].sum_to([(name, False)], groups)
     return found

@@ -17,6 +17,7 @@ from kamino.arrays import FloatArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.language.printer import print_name
+from kamino.late_imports import special_function
 from kamino.model import MarginalModel
 from kamino.pipeline.fitted import Fitted
 from kamino.schema import Categorical
@@ -116,8 +117,7 @@ def chance_of_largest(counts: FloatArray, sigma: float, cells: int) -> FloatArra
     """
     if sigma == 0:
         return np.ones(len(counts))
-    from scipy.special import log_ndtr  # slow to import: only where a map is asked about
-
+    log_ndtr = special_function("log_ndtr")
     shown, place = np.unique(np.round(counts / sigma, 2), return_inverse=True)
     powers = np.exp((cells - 1) * log_ndtr(shown[:, None] + _NODES[None, :]))
     return np.asarray((powers @ _WEIGHTS / _WEIGHTS.sum())[place], dtype=np.float64)

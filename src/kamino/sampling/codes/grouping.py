@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.sampling.codes.comparing import Mask
 from kamino.schema.coding.joint_codes import number_combinations, number_values
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 
 def join_keys(columns: Sequence[IntArray]) -> IntArray:
@@ -51,16 +47,6 @@ def join_groups(num_rows: int, keys: Sequence[tuple[IntArray, Mask]]) -> IntArra
         if np.array_equal(joined, root):
             return number_values(root)[0]
         root = joined
-
-
-def count_matrix(groups: IntArray, context: IntArray, num_groups: int, num_contexts: int) -> sparse.csr_matrix:
-    """Return how many rows of each group have each context."""
-    from scipy import sparse  # slow to import: only when groups are counted
-
-    ones = np.ones(len(groups))
-    counts = sparse.coo_matrix((ones, (groups, context)), shape=(num_groups, num_contexts)).tocsr()
-    counts.sum_duplicates()
-    return counts
 
 
 def first_success(groups: IntArray, chance: FloatArray, rng: np.random.Generator) -> Mask:

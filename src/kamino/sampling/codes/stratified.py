@@ -92,15 +92,19 @@ def _draw_piece(context: IntArray, log_weight: FloatArray, points: FloatArray) -
 def normalised(log_weight: FloatArray) -> FloatArray:
     """Return each line's probabilities; a line without any weight is all zero."""
     top = log_weight.max(axis=1, keepdims=True, initial=-np.inf)
-    weight = np.exp(log_weight - np.where(np.isfinite(top), top, 0.0))
+    weight: FloatArray = log_weight - np.where(np.isfinite(top), top, 0.0)
+    np.exp(weight, out=weight)
     total = weight.sum(axis=1, keepdims=True)
-    probability: FloatArray = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
-    return probability
+    some = total > 0
+    weight[~some[:, 0]] = 0.0
+    np.divide(weight, total, out=weight, where=some)
+    return weight
 
 
 def draw_one_each(log_weight: FloatArray, rng: np.random.Generator) -> IntArray:
     """Draw a column for each line, independently (the Gumbel trick); -1 where the line has no weight."""
     noise = rng.gumbel(size=log_weight.shape)
-    place = np.argmax(log_weight + noise, axis=1).astype(np.int64)
+    noise += log_weight
+    place = np.argmax(noise, axis=1).astype(np.int64)
     dead = ~np.isfinite(log_weight.max(axis=1, initial=-np.inf))
     return np.where(dead, -1, place)

@@ -24,7 +24,8 @@ from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
-from kamino.sampling.codes.grouping import count_matrix, join_groups
+from kamino.sampling.codes.count_matrix import count_matrix
+from kamino.sampling.codes.grouping import join_groups
 from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.shared_values import expected_runs, largest_first, share_out
@@ -99,7 +100,7 @@ def _is_blind(task: Task, rows: IntArray, groups: IntArray) -> bool:
     if not any(left <= task.parents for left in _lefts(task)):
         return True
     context = task.choices.context[rows]
-    groups_of = count_matrix(context, groups, int(context.max()) + 1, int(groups.max()) + 1).getnnz(axis=1)
+    groups_of = count_matrix(context, groups, int(context.max()) + 1, int(groups.max()) + 1).cells_of_lines()
     return bool(np.mean(groups_of[context] > 1) > _MOST_SHARED)
 
 
@@ -179,7 +180,13 @@ def _blind_weights(choices: Choices, rows: IntArray, groups: IntArray, num_group
     used, context = distinct_values(choices.context[rows])
     chance = normalised(choices.log_weight[used])
     counts = count_matrix(groups, context, num_groups, len(used))
-    size = np.asarray(counts.sum(axis=1))
+    size = counts.sums_of_lines()[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_bin = np.asarray(counts @ np.log(chance)) - (size - 1) * np.log(np.asarray(counts @ chance) / size)
-    return np.where(np.isnan(by_bin), -np.inf, by_bin)
+        # In place: these are the largest tables of a draw.
+        by_bin = counts @ chance
+        by_bin /= size
+        np.log(by_bin, out=by_bin)
+        by_bin *= size - 1
+        np.subtract(counts @ np.log(chance), by_bin, out=by_bin)
+    by_bin[np.isnan(by_bin)] = -np.inf
+    return by_bin

@@ -18,7 +18,7 @@ import numpy as np
 from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
-from kamino.sampling.codes.grouping import count_matrix
+from kamino.sampling.codes.count_matrix import count_matrix
 from kamino.sampling.codes.stratified import draw_one_each, normalised
 
 _PIECE = 1 << 23
@@ -41,7 +41,7 @@ def group_weights(choices: Choices, rows: IntArray, groups: IntArray, num_groups
 def _products(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
     """Return the product of the rows' weights of each bin, as logarithms, for each group."""
     counts = count_matrix(groups, choices.context[rows], num_groups, len(choices.log_weight))
-    return np.asarray(counts @ choices.log_weight)
+    return counts @ choices.log_weight
 
 
 def share_out(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:

@@ -131,12 +131,34 @@ _FAST: type[yaml.SafeDumper] | None = (
     else None
 )
 
+#: The reader with the parser of libyaml, which knows nothing of depth: see `_load_written`.
+_FAST_LOADER: type[yaml.SafeLoader] | None = (
+    type(
+        "_FastLoader",
+        (yaml.CSafeLoader,),
+        {name: getattr(_Loader, name) for name in ("yaml_implicit_resolvers", "yaml_constructors")},
+    )
+    if yaml.__with_libyaml__
+    else None
+)
+#: Shorter texts are read as fast as they are looked at twice.
+_LONG = 10_000
+#: Deep levels, or what may be such; what is written here has lists of values at most, inside four levels of names.
+_DEEP = re.compile(r"[\[{][^\]}]*[\[{]|^ {20}|[-?] [-?] ", re.MULTILINE)
+
 
 def load_yaml(text: str, *, source: str) -> tuple[Any, yaml.Node | None]:
-    """Return the content of `text` and its tree, in which `position_in` finds places."""
+    """Return the content of `text` and its tree, in which `position_in` finds places.
+
+    Guarantees:
+        Neither depends on how PyYAML was built.  [test_both_parsers_read_the_same]
+    """
     problem = text_problem(text)
     if problem:
         raise SchemaError(f"{source}: {problem}")
+    written = _load_written(text)
+    if written is not None:
+        return written
     loader = None
     try:
         loader = _Loader(text)
@@ -153,6 +175,27 @@ def load_yaml(text: str, *, source: str) -> tuple[Any, yaml.Node | None]:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _load_written(text: str) -> tuple[Any, yaml.Node] | None:
+    """Return the content of a long text that `dump_yaml` wrote, and its tree, by the parser of libyaml; else None.
+
+    That parser reads some texts otherwise, and tells other errors. So what it has read is written again: if that is the
+    text, it is the content, for `load_yaml` reads what `dump_yaml` writes.
+    """
+    if _FAST_LOADER is None or len(text) < _LONG or not text.isascii() or _DEEP.search(text):
+        return None
+    loader = _FAST_LOADER(text)
+    try:
+        node = loader.get_single_node()
+        if node is None or _written_out(node, {}) > MAX_NODES:
+            return None
+        content = loader.construct_document(node)
+        return (content, node) if _is_plain(content) and dump_yaml(content) == text else None
+    except yaml.YAMLError:
+        return None
+    finally:
+        loader.dispose()
 
 
 def _written_out(node: yaml.Node, known: dict[int, int]) -> int:

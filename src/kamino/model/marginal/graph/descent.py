@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,15 @@ class Minimum:
     done: bool
 
 
+class _Step(NamedTuple):
+    """A step, the change of the gradient along it, what the guess makes of that, and 1 over the product of the two."""
+
+    step: FloatArray
+    change: FloatArray
+    guessed: FloatArray
+    weight: float
+
+
 def minimise(
     objective: Objective,
     start: FloatArray,
@@ -53,12 +62,13 @@ def minimise(
     """
     point = start
     value, gradient = objective(point)
-    steps: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
+    downhill = inverse_curvature(gradient)
+    steps: deque[_Step] = deque(maxlen=MEMORY)
     scale = size = 1.0
     for iteration in range(iterations):
         if enough(point, gradient):
             return Minimum(point=point, gradient=gradient, iterations=iteration, done=True)
-        direction = -_newton(gradient, steps, inverse_curvature, scale)
+        direction = -_newton(gradient, downhill, steps, scale)
         first = min(1.0, LONGER * size)
         found = _search(objective, point, value, direction, float(gradient @ direction), first)
         if found is None and steps:
@@ -73,26 +83,31 @@ def minimise(
         value = lower
         step, change = new - point, slope - gradient
         product = float(step @ change)
+        ahead = inverse_curvature(slope)
         if product > 0:
-            steps.append((step, change, 1 / product))
-            scale = product / float(change @ inverse_curvature(change))
-        point, gradient = new, slope
+            # The guess is linear: what it makes of the change is the difference of what it makes of the two.
+            guessed = ahead - downhill
+            steps.append(_Step(step, change, guessed, 1 / product))
+            scale = product / float(change @ guessed)
+        point, gradient, downhill = new, slope, ahead
     return Minimum(point=point, gradient=gradient, iterations=iterations, done=enough(point, gradient))
 
 
-def _newton(
-    gradient: FloatArray, steps: deque[tuple[FloatArray, FloatArray, float]], inverse_curvature: Linear, scale: float
-) -> FloatArray:
-    """Return the inverse curvature, as guessed and as corrected by the last steps, times the gradient."""
-    result = gradient.copy()
+def _newton(gradient: FloatArray, downhill: FloatArray, steps: deque[_Step], scale: float) -> FloatArray:
+    """Return the inverse curvature, as guessed and as corrected by the last steps, times the gradient.
+
+    `downhill` is what the guess makes of the gradient.
+    """
+    rest, result = gradient.copy(), downhill.copy()
     parts = []
-    for step, change, weight in reversed(steps):
-        part = weight * float(step @ result)
+    for each in reversed(steps):
+        part = each.weight * float(each.step @ rest)
         parts.append(part)
-        result -= part * change
-    result = scale * inverse_curvature(result)
-    for (step, change, weight), part in zip(steps, reversed(parts), strict=True):
-        result += step * (part - weight * float(change @ result))
+        rest -= part * each.change
+        result -= part * each.guessed
+    result *= scale
+    for each, part in zip(steps, reversed(parts), strict=True):
+        result += each.step * (part - each.weight * float(each.change @ result))
     return result
 
 

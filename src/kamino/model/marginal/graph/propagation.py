@@ -42,13 +42,16 @@ class Propagator:
             So it does whatever was called before.  [test_propagation_forgets_earlier_potentials]
         """
         parent = self.tree.parent
-        beliefs = [np.array(table) for table in potentials]
+        beliefs, heard = list(potentials), set[int]()
         totals: list[FloatArray] = [np.ones(())] * len(beliefs)
         log_total = 0.0
         for i in range(len(beliefs) - 1, -1, -1):
             beliefs[i], totals[i], message = self._close(i, beliefs[i])
-            if parent[i] >= 0:
-                beliefs[parent[i]] += self._above[i].spread(message)
+            if (above := parent[i]) >= 0:
+                # The potentials are the caller's: the first message makes a table of ours.
+                out = beliefs[above] if above in heard else None
+                beliefs[above] = np.add(beliefs[above], self._above[i].spread(message), out=out)
+                heard.add(above)
             else:
                 log_total = float(message.reshape(()))
         for i in range(len(beliefs)):
@@ -61,7 +64,8 @@ class Propagator:
         own, shift = self._own[i], self._shift[i]
         if shift is not None:
             with np.errstate(over="ignore", invalid="ignore"):
-                near = np.exp(table - own.spread(shift))
+                near = table - own.spread(shift)
+                np.exp(near, out=near)
                 total = own.sum(near)
             if total.min() > _LEAST and total.max() < 1 / _LEAST:
                 message = np.log(total) + shift
@@ -70,7 +74,8 @@ class Propagator:
         peak = own.max(table)
         # A separator configuration without any allowed cell sends -inf up and keeps no mass.
         peak = np.where(np.isneginf(peak), np.zeros((), dtype=peak.dtype), peak)
-        table = np.exp(table - own.spread(peak))
+        table = table - own.spread(peak)
+        np.exp(table, out=table)
         total = own.sum(table)
         with np.errstate(divide="ignore"):
             message = np.log(total) + peak

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
-from kamino.sampling.codes.grouping import count_matrix
+from kamino.sampling.codes.count_matrix import count_matrix
 from kamino.sampling.codes.stratified import draw_one_each
 from kamino.sampling.steps.chain.chain_cells import ChainCells
 
@@ -142,9 +142,10 @@ class _Moves:
         """Return, for each block, the log weight of moving to its state `after` from every state."""
         column = np.full((len(here), self._size + 1), -np.inf)
         one = np.flatnonzero(self._takes_one[here])
-        counts = self._counts[here[one]].tocoo()
+        counts = self._counts.take(here[one])
+        line = counts.line
         value = np.bincount(
-            counts.row, counts.data * self._log_p[counts.col, np.maximum(after[one][counts.row] - 1, 0)], len(one)
+            line, counts.count * self._log_p[counts.column, np.maximum(after[one][line] - 1, 0)], len(one)
         )
         reached = np.arange(self._size + 1)[None, :] <= after[one][:, None]
         column[one] = np.where(reached, value[:, None], -np.inf)
@@ -157,7 +158,7 @@ class _Moves:
     def _advance_one(self, here: IntArray, before: FloatArray) -> FloatArray:
         """All rows of a block take one value, at or above the state."""
         result = np.logaddexp.accumulate(before, axis=1)
-        result[:, 1:] += self._counts[here] @ self._log_p
+        result[:, 1:] += self._counts.take(here) @ self._log_p
         result[:, 0] = before[:, 0] + self._nothing(here)
         return result
 
@@ -199,7 +200,7 @@ class _Moves:
     def _long(self, here: IntArray, before: FloatArray) -> FloatArray:
         """Blocks of any rows: sums of logarithms."""
         size, table = self._size, self._log_stretches
-        weight = np.asarray(self._counts[here] @ table.reshape(len(table), -1)).reshape(len(here), size, size + 1)
+        weight = (self._counts.take(here) @ table.reshape(len(table), -1)).reshape(len(here), size, size + 1)
         move = np.full((len(here), size + 1, size + 1), -np.inf)
         move[:, 0, 0] = weight[:, 0, 0]
         exactly = _log_minus(weight[:, :, 1:], weight[:, :, :-1])
@@ -212,11 +213,12 @@ class _Moves:
 
     def _into_many(self, here: IntArray, after: IntArray) -> FloatArray:
         """As `into`, for blocks whose rows are free among themselves."""
-        matrix, lines = self._counts[here].tocoo(), len(here)
-        table, u = self._log_stretches, after[matrix.row]
+        matrix, lines = self._counts.take(here), len(here)
+        table, line = self._log_stretches, matrix.line
+        u = after[line]
         within, below = np.zeros((lines, self._size)), np.zeros((lines, self._size))
-        np.add.at(within, matrix.row, matrix.data[:, None] * table[matrix.col, :, u])
-        np.add.at(below, matrix.row, matrix.data[:, None] * table[matrix.col, :, np.maximum(u - 1, 0)])
+        np.add.at(within, line, matrix.count[:, None] * table[matrix.column, :, u])
+        np.add.at(below, line, matrix.count[:, None] * table[matrix.column, :, np.maximum(u - 1, 0)])
         exactly = _log_minus(within, below)
         column = np.full((lines, self._size + 1), -np.inf)
         column[:, 0] = np.where(after == 0, within[:, 0], exactly[:, 0])
@@ -248,6 +250,8 @@ def _log_minus(larger: FloatArray, smaller: FloatArray) -> FloatArray:
 
 
 def _logsumexp(values: FloatArray) -> FloatArray:
-    from scipy.special import logsumexp  # slow to import: only when an order is drawn
-
-    return np.asarray(logsumexp(values, axis=1))
+    """Return log(sum(exp(values))) along the second axis; -inf where all are."""
+    top = values.max(axis=1, keepdims=True)
+    top = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore"):
+        return np.asarray((np.log(np.exp(values - top).sum(axis=1, keepdims=True)) + top).squeeze(axis=1))

@@ -12,7 +12,8 @@ from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
-from kamino.sampling.codes.grouping import count_matrix, join_keys
+from kamino.sampling.codes.count_matrix import CountMatrix, count_matrix
+from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.ownership.owners import Owner, assign_owners
@@ -164,12 +165,12 @@ def _expected_of_owners(choices: Choices, rows: IntArray, owners: IntArray) -> F
     return _expected_bins(counts, choices.log_weight)
 
 
-def _expected_bins(counts: object, log_weight: FloatArray) -> FloatArray:
+def _expected_bins(counts: CountMatrix, log_weight: FloatArray) -> FloatArray:
     """Return expected counts of bins by owner, going through the contexts in pieces."""
-    total = np.zeros((counts.shape[0], log_weight.shape[1]))  # type: ignore[attr-defined]
+    total = np.zeros((len(counts), log_weight.shape[1]))
     lines = max(1, (1 << 22) // max(1, log_weight.shape[1]))
     for start in range(0, len(log_weight), lines):
-        total += counts[:, start : start + lines] @ normalised(log_weight[start : start + lines])  # type: ignore[index]
+        total += counts.between(start, start + lines) @ normalised(log_weight[start : start + lines])
     return total
 
 

@@ -1,0 +1,48 @@
+"""Tables of wide attributes: scaled to the margins that are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from kamino.model.marginal.maps.links import balance
+from kamino.model.protocol import FloatArray
+
+
+def plainly(log_weight: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Iterative proportional fitting to the end, or nearly."""
+    weight = np.exp(np.clip(log_weight - log_weight.max(axis=0), -60.0, 0.0))
+    left, right = np.ones(len(rows)), columns
+    for _ in range(3_000):
+        right = columns / np.maximum(weight.T @ left, math.ulp(0.0))
+        left = rows / np.maximum(weight @ right, 1e-300)
+    table: FloatArray = left[:, None] * weight * right
+    return table
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_balanced_tables_are_those_of_plain_steps(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    height, width = rng.integers(2, 60, 2)
+    log_weight = rng.normal(size=(height, width)) * 10 ** rng.uniform(-1, 0.7)
+    rows, columns = rng.dirichlet(np.full(height, 0.3)), rng.dirichlet(np.full(width, 0.3))
+    if seed % 3 == 0:
+        rows[0] = 0.0
+        rows /= rows.sum()
+    expected = plainly(log_weight, rows, columns)
+    found = balance(log_weight.copy(), rows, columns)
+    assert np.abs(found - expected).sum() < 1e-7
+    assert np.abs(found.sum(axis=1) - rows).sum() < 1e-12
+    assert np.abs(found.sum(axis=0) - columns).sum() < 1e-8
+
+
+def test_what_cannot_be_balanced_is_a_table_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    for scale in (20.0, 100.0, 400.0):
+        rows, columns = rng.dirichlet(np.full(30, 0.1)), rng.dirichlet(np.full(20, 0.1))
+        found = balance(rng.normal(size=(30, 20)) * scale, rows, columns)
+        assert np.all(np.isfinite(found))
+        assert np.all(found >= 0)
+        assert found.sum(axis=1) == pytest.approx(rows)
