@@ -25,12 +25,10 @@ from bench.peers.times import numbers_of_times, times_of_numbers
 from bench.useful import cases
 from bench.useful.folders import Source, find_source
 from bench.useful.judging import judge
-from bench.useful.peers import FIGURES, merge_peers
+from bench.useful.peers import COMPARED, FIGURES, merge_peers
 from kamino.io import write_table
 from kamino.io.csv import read_csv
 from kamino.schema import draft_schema
-
-WANTED = ("dpmm MST", "dpmm AIM")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -87,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("folders", nargs="+", type=Path)
     names = [method.name for method in METHODS if not method.is_ours]
-    add("--methods", nargs="+", choices=names, default=list(WANTED), metavar="METHOD")
+    add("--methods", nargs="+", choices=names, default=list(COMPARED), metavar="METHOD")
     add("--judge", type=Path, help="the outside judge; without it all tables are judged by our functions")
     add("--limit", type=float, default=900.0, help="CPU seconds that one run may take")
     add("--memory", type=float, default=12.0, help="gibibytes that one run may take")

@@ -20,6 +20,9 @@ FIGURES = Path(__file__).with_name("peers.json")
 KEPT_DIGITS = 6
 #: Metrics of which three digits are shown, of the others four.
 SMALL = frozenset({"query", "gap", "auc trees", "auc linear", "parity"})
+#: Whose figures were printed elsewhere, and the methods that `bench.peers.judged` runs.
+GOOGLE = "MST of google/dpsynth"
+COMPARED = ("dpmm MST", "dpmm AIM")
 Figures = Mapping[str, float]
 
 
@@ -75,7 +78,7 @@ def label_of(record: Record) -> str:
 def peers_of(table: str, measured: Sequence[Record]) -> list[Peer]:
     """Every peer whose figures of a table are known: those that were printed, then those measured here."""
     rows = [row for row in PRINTED.get(table, ()) if row.who == MST]
-    known = [Peer(who="MST of google/dpsynth", figures=row.figures) for row in rows]
+    known = [Peer(who=GOOGLE, figures=row.figures) for row in rows]
     for record in measured:
         if record.case.table == table:
             figures = {name: value for name, value in record.metrics.items() if value is not None}
@@ -84,10 +87,17 @@ def peers_of(table: str, measured: Sequence[Record]) -> list[Peer]:
 
 
 def verdicts(ours: Mapping[str, Figures], measured: Sequence[Record]) -> Iterator[str]:
-    """For each table, the columns in which a peer is better than ours, or as good, at the digits that are shown."""
+    """For each table, the columns in which a peer is better than ours, or as good, at the digits that are shown.
+
+    Guarantees:
+        A peer that was not run on a table is named.  [test_the_page_shows_peers_and_where_they_are_ahead]
+    """
     for table, figures in ours.items():
         peers = peers_of(table, measured)
-        yield f"{table}: {'; '.join(verdict(figures, peer) for peer in peers) or 'no peer was measured'}."
+        said = [verdict(figures, peer) for peer in peers]
+        missing = [who for who in (GOOGLE, *COMPARED) if who not in {peer.who for peer in peers}]
+        said += [f"not run: {', '.join(missing)}"] if missing else []
+        yield f"{table}: {'; '.join(said)}."
 
 
 def verdict(ours: Figures, peer: Peer) -> str:
