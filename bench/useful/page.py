@@ -43,7 +43,8 @@ are defined alike:
 *Kamino 0.1*, *MST* and *chance* (the true rows drawn again with replacement) were not measured here:
 {SOURCE}; for the paper's four tables that version's own figures.
 *dpmm*'s rows are one run each of `python -m bench.peers.judged`, with public domains and at most 900 CPU s: numbers by
-its own discretiser, dates as days and times as seconds. It takes no constraints."""
+its own discretiser, dates as days and times as seconds. Those with widths only are from [peers](experiments/peers.md),
+with the same functions and budget. It takes no constraints."""
 
 
 def write_page(records: Records, path: Path, *, command: str) -> None:
