@@ -73,7 +73,7 @@ def write_page(records: Records, path: Path, *, command: str) -> None:
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-_AHEAD = "Where a peer is not worse than the mean of ours, at the digits shown:"
+_AHEAD = "The mean of ours beside each peer, at the digits shown:"
 _KEPT = "Rows or pairs of rows that violate a hard constraint, and seconds of processor time to fit and draw."
 _COST = (
     "Each figure with constraints over that of the same settings with constraints ignored "
