@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from kamino.cli.console import json_text, output_console, track
+from kamino.cli.console import json_text, output_console, safe, track
 from kamino.cli.options import (
     ColumnsOption,
     ConstraintsOption,
@@ -94,7 +93,7 @@ def check(
         if cells is not None:
             print_cells(output_console(), cells, rows=result.rows)
         for line in text_order_notes(rules, value_types(table)):
-            output_console().print(Text(f"Note: {line}.", style="yellow"), soft_wrap=True)
+            output_console().print(safe(f"Note: {line}.", style="yellow"), soft_wrap=True)
         if constraints is not None:
             print_check(output_console(), result, table=table, explain=explain)
     if not result.is_clean or any(each.faults for each in cells or ()):
