@@ -53,6 +53,10 @@ class Reading:
         """Separator and encoding."""
         return Dialect(separator=self.separator, encoding=self.encoding)
 
+    def reads(self, name: str) -> bool:
+        """Whether a column of this name is read, if there is one."""
+        return name not in self.drop and (not self.columns or name in self.columns)
+
     def chosen(self, names: list[str]) -> list[str]:
         """The columns that are kept of a table with these names.
 

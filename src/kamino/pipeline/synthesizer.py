@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kamino.constraints.collection import Constraints
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, ModelError
-from kamino.pipeline.inputs import constraints_from, folder_of, path_from, schema_from
+from kamino.pipeline.inputs import constraints_from, folder_of, path_from, refuse_unread, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.parameters import Parameterised
 from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
@@ -274,6 +274,7 @@ class Synthesizer(Parameterised):
         from kamino.pipeline.plan.checked_domains import with_checks
         from kamino.pipeline.plan.run_plan import plan_table
 
+        refuse_unread(reading, self.constraints, self.schema, settings.privacy_unit.column)
         guarded = not settings.trust_domain
         kind = kind_of(table, trust_domain=not guarded)
         catalogue = read_catalogue(table, reading.query)

@@ -32,6 +32,7 @@ from kamino.io import Reading, read_table
 from kamino.io.streams.sources import Stream, is_large, open_stream, why_not_streamed
 from kamino.io.text import read_text
 from kamino.pipeline import Engine
+from kamino.pipeline.inputs import constraints_from, refuse_unread
 from kamino.pipeline.plan.references import read_references, typed_like
 from kamino.schema import Schema
 
@@ -70,6 +71,8 @@ def check(
     if schema is not None:
         declared = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
     reading = reading_of(query, separator, encoding, columns, drop)
+    if reading.columns or reading.drop:
+        refuse_unread(reading, constraints_from(constraints), declared)
     parts = _open_parts(data, reading, engine, show=show, constraints=constraints)
     table = read_table(data, reading=reading) if parts is None else parts.schema.empty_table()
     # Rules are counted as a run reads the table: texts that the schema calls dates or numbers are no texts.
