@@ -278,10 +278,12 @@ class Synthesizer(Parameterised):
         guarded = not settings.trust_domain
         kind = kind_of(table, trust_domain=not guarded)
         catalogue = read_catalogue(table, reading.query)
-        self._catalogue = catalogue
         listed = kind.domains if kind is not None else declared_enums(table, reading.query)
         private = read_private(table, settings, reading, catalogue)
         columns = private.without_rows().schema
+        if catalogue is not None:
+            catalogue = catalogue.select(list(private.names))
+        self._catalogue = catalogue
         declared = {} if catalogue is None else declared_attributes(catalogue, columns)
         plan = plan_table(
             private,
