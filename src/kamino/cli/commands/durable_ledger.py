@@ -12,6 +12,7 @@ from rich.table import Table
 import kamino
 from kamino.cli.console import counted, output_console, safe
 from kamino.cli.options import shown_epsilon
+from kamino.cli.plain_help import PlainCommand, PlainGroup
 from kamino.errors import InputError, LedgerError
 from kamino.privacy import Budget, Neighbours
 from kamino.privacy.durable.durable_run import close_by_hand, unfinished
@@ -21,6 +22,7 @@ from kamino.privacy.durable.policing import RunState, bound_of, epsilon_of_total
 from kamino.privacy.durable.store import DurableLedger
 
 ledger = typer.Typer(
+    cls=PlainGroup,
     help="Show, check and limit what was released about a dataset, over all runs.",
     no_args_is_help=True,
     add_completion=False,
@@ -32,7 +34,7 @@ FileArgument = Annotated[Path, typer.Argument(help="The ledger: the FILE of kami
 _MOST_RUNS = 50
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def show(
     file: FileArgument,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Only this dataset.")] = None,
@@ -61,7 +63,7 @@ def show(
         _print_half(console, found)
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def verify(
     file: FileArgument,
     head: Annotated[
@@ -101,7 +103,7 @@ def verify(
     )
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def policy(
     file: FileArgument,
     dataset: Annotated[str | None, typer.Option("--dataset", help="The dataset that the policy is for.")] = None,
@@ -158,7 +160,7 @@ def policy(
             )
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def close(
     file: FileArgument,
     run: Annotated[str, typer.Argument(help="The run, as `kamino ledger show` lists it.")],
