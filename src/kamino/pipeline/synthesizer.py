@@ -54,8 +54,8 @@ class Synthesizer(Parameterised):
     r"""Fits a private table once and draws synthetic tables from the fit.
 
     A fit spends the budget; drawing spends nothing. The table is a data frame, a path or a database URL; a frame comes
-    back as a frame of its kind. Most tables need the first four arguments and `trust_domain` or a schema; the rest
-    chooses other methods. A seed is for examples and tests: what is made with it is marked "not for release".
+    back as a frame of its kind. Most tables need `constraints`, `epsilon`, `delta`, and a schema or `trust_domain`; the
+    rest chooses other methods. A seed is for examples and tests: what is made with it is marked "not for release".
 
     >>> from kamino.datasets import TAX_CONSTRAINTS, tax
     >>> made = Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, trust_domain=True, seed=1).fit(tax(500))
