@@ -169,6 +169,7 @@ def test_synth_writes_other_kinds_of_files(tmp_path: Path, ending: str) -> None:
         (("check", "t.csv", "-c", "r.dc", "--drop", "zip"), "keep it, or take this rule out"),
         (("check", "t.csv", "-c", "r.sql", "--drop", "zip"), "attribute 'zip' is not among"),
         (("synth", "t.csv", "-s", "s.yaml", "--drop", "zip", "-o", "o.csv"), "keep it, or take the attribute out"),
+        (("suggest", "t.csv", "-s", "s.yaml", "--drop", "zip"), "keep it, or take the attribute out"),
         (("synth", "t.csv", "--unit", "zip", "--max-rows", "3", "--drop", "zip", "-o", "o.csv"), "name another unit"),
     ],
     ids=" ".join,
