@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         SchemaError,
         UnknownAttributeError,
     )
+    from kamino.io import Reading
     from kamino.pipeline import (
         Backend,
         Engine,
@@ -61,6 +62,7 @@ __all__ = [
     "Neighbours",
     "Preset",
     "PrivacyError",
+    "Reading",
     "Sampling",
     "SamplingError",
     "Schema",
@@ -95,6 +97,7 @@ _HOMES = {
     "verify": "pipeline",
     "Constraints": "constraints",
     "Neighbours": "privacy",
+    "Reading": "io",
     "Sampling": "sampling",
     "Schema": "schema",
 }

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from functools import partial
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import kamino.cli.app as app_module
-from kamino.cli.app import app, main
+from kamino.cli.app import COMMANDS, app, main
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.errors import InputError
@@ -208,7 +209,7 @@ def test_a_run_without_hard_constraints_promises_none() -> None:
 UNIT = {"unit": "one row", "releases": 2}
 
 
-@pytest.mark.parametrize("arguments", [(), ("synth",), ("check",)])
+@pytest.mark.parametrize("arguments", [(), ("synth",), ("check",), ("ledger",), ("ledger", "show")])
 def test_flags_are_listed_without_a_type(arguments: tuple[str, ...]) -> None:
     told = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "200"}).output
     flags = [line for line in told.splitlines() if re.search(r"--(help|version|trust-domain|json)\b", line)]
@@ -225,3 +226,14 @@ def test_the_collector_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Non
         app_module.main()
     assert seen == [app_module.NEW_OBJECTS]
     assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "ledger show", "ledger verify"])
+def test_paragraphs_of_help_are_filled(name: str) -> None:
+    """A line ends where the next word does not fit, not where a line of the source does."""
+    told = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).output
+    text, _, _ = told.partition("╭")
+    lines = [line.strip() for line in text.splitlines()]
+    for line, following in pairwise(lines):
+        if line and following and not line.startswith("Usage"):
+            assert len(line) + 1 + len(following.split()[0]) > 78, (line, following)

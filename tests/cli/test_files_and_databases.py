@@ -158,6 +158,33 @@ def test_synth_writes_other_kinds_of_files(tmp_path: Path, ending: str) -> None:
     assert kamino("verify", out, cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("synth", "t.csv", "-c", "r.dc", "--drop", "zip", "-o", "o.csv"), "r.dc:2:1: attribute 'zip' is not among"),
+        (
+            ("synth", "t.csv", "-c", "r.dc", "--columns", "age", "-o", "o.csv"),
+            "r.dc:2:8: attribute 'city' is not",
+        ),
+        (("check", "t.csv", "-c", "r.dc", "--drop", "zip"), "keep it, or take this rule out"),
+        (("check", "t.csv", "-c", "r.sql", "--drop", "zip"), "attribute 'zip' is not among"),
+        (("synth", "t.csv", "-s", "s.yaml", "--drop", "zip", "-o", "o.csv"), "keep it, or take the attribute out"),
+        (("suggest", "t.csv", "-s", "s.yaml", "--drop", "zip"), "keep it, or take the attribute out"),
+        (("synth", "t.csv", "--unit", "zip", "--max-rows", "3", "--drop", "zip", "-o", "o.csv"), "name another unit"),
+    ],
+    ids=" ".join,
+)
+def test_what_needs_a_column_that_is_left_out_is_told(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    (tmp_path / "t.csv").write_text("zip,city,age\n" + "1,a,3\n2,b,4\n" * 20)
+    (tmp_path / "r.dc").write_text("check (age >= 0)\nzip -> city\n")
+    (tmp_path / "r.sql").write_text("CREATE TABLE t (zip INT UNIQUE, city TEXT, age INT)")
+    (tmp_path / "s.yaml").write_text("attributes:\n  zip: {type: integer, min: 0, max: 9}\n  age: {type: integer}\n")
+    ran = kamino(*arguments, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert told in ran.stderr
+    assert "--columns and --drop" in ran.stderr
+
+
 def test_integer_keys_stay_integers() -> None:
     table = pa.table({"id": pa.array(range(40), pa.int32()), "account": range(40), "age": list(range(20)) * 2})
     schema = "attributes:\n  id: {type: key}\n  account: {type: key}\n  age: {type: integer, min: 0, max: 20}\n"

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.table import Table
 from typer.testing import CliRunner
 
 from kamino import InputError, Synthesizer
 from kamino.cli.app import app, main
-from kamino.cli.console import SafeConsole, json_text
+from kamino.cli.console import SafeConsole, json_text, safe
 from kamino.errors import KaminoError, visible
 from kamino.io.write import quote_formulas, unquote_formulas
 from kamino.pipeline import fitting, stages
@@ -85,6 +86,22 @@ def test_commands_print_nothing_a_terminal_obeys(
     monkeypatch.chdir(evil)
     told = CliRunner().invoke(app, list(arguments)).output
     assert obeyed(told) == []
+
+
+def test_names_are_shown_whole(evil: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is escaped is wider than it was: it is escaped before it is laid out, so that no column is too narrow."""
+    monkeypatch.chdir(evil)
+    monkeypatch.setenv("COLUMNS", "400")
+    name = visible(f"n{EVIL}".replace("\r", ""))
+    for arguments in ("check t.csv -c r.dc", "plan -s s.yaml", "synth t.csv -o o.csv --trust-domain --seed 1"):
+        told = CliRunner().invoke(app, arguments.split()).output
+        assert name in told, arguments
+    out = StringIO()
+    grid = Table("one", "two")
+    grid.add_row(safe("a\nb\x07c"), "d\x07e\rf")
+    SafeConsole(file=out, width=60).print(grid, "g\x08h")
+    assert "│ a\\nb\\x07c │ d\\x07e\\rf │" in out.getvalue()
+    assert "g\\x08h" in out.getvalue()
 
 
 def test_errors_print_nothing_a_terminal_obeys(

@@ -27,7 +27,7 @@ from kamino.engine.broken_rows import (
 )
 from kamino.engine.implied_rules import determined_by, without_implied
 from kamino.engine.judging import Columns, Release, Suggestion
-from kamino.engine.order_rules import Order
+from kamino.engine.order_rules import Order, compare_columns
 from kamino.engine.suggesting import suggest_constraints
 from kamino.privacy import Budget, Gate, SeededNoise
 from kamino.privacy.private import PrivateTable
@@ -152,6 +152,32 @@ def test_orders_within_groups_are_suggested() -> None:
     lines = {each.line for each in suggest_constraints(PrivateTable(table), gate, ordered=("points", "grade"))}
     assert "not (t1.school = t2.school and t1.points < t2.points and t1.grade > t2.grade)" in lines
     assert not any(line.startswith("not (t1.points") for line in lines)
+
+
+def test_what_was_released_twice_counts_twice() -> None:
+    """A rate is the mean of both releases by inverse variance, with the error of that mean; the higher bar counts."""
+    rng = np.random.default_rng(2)
+    points = rng.integers(0, 500, 2_000)
+    table = pa.table({"points": points, "grade": points // 10, "coin": rng.integers(0, 400, 2_000)})
+    codes = {name: codes_of(table.column(name)) for name in table.column_names}
+    first = Release(values=np.zeros(0), sigma=1.0, bar=2.0)
+    chance = dict.fromkeys(codes, 0.9)
+    known = Columns(num_rows=2_000.0, release=first, repeats=dict.fromkeys(codes, 0.0), chance=chance)
+    every = compare_columns(table, codes, known, ("coin", "points", "grade"))
+    assert (len(every.orders), len(every.checks)) == (6, 6)
+    truth = np.array(every.statistics())
+    left = every.plausible(Release(values=truth + 30, sigma=30.0, bar=5.0))
+    assert [order.falls for order in left.orders] == [True, False]
+    assert left.checks == [("grade", "points")]
+    assert left.rough is not None
+    np.testing.assert_array_equal(left.rough.values, np.array(left.statistics()) + 30)
+    found = {
+        each.line: each for each in left.judge(Release(values=np.array(left.statistics()), sigma=15.0, bar=3.0)) if each
+    }
+    order = found["not (t1.points < t2.points and t1.grade > t2.grade)"]
+    assert order.rate == pytest.approx(30 / 5 / 2_000)
+    assert order.error == pytest.approx(15 * 30 / np.hypot(15, 30) / 2_000)
+    assert left.rough.joined(Release(values=left.rough.values, sigma=1.0, bar=3.0)).bar == 5.0
 
 
 ROWS = st.lists(st.tuples(*[st.integers(-1, 2)] * 3), min_size=3, max_size=9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -277,3 +278,16 @@ def test_enums_of_a_database_are_domains(tmp_path: Path) -> None:
     made = Synthesizer(seed=1, anyway=True).fit(_with_enum(tmp_path / "t.db", 500), query="t")
     assert made.fitted.schema["m"] == Categorical(values=["sad", "ok", "glad"], nullable=True, source=Source.DECLARED)
     assert all(entry["kind"] != "categories" for entry in made.ledger["entries"])
+
+
+@pytest.mark.parametrize("size", [10**13, 10**16, 10**18, 10**20, -(10**20)])
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 0), pa.decimal128(24, 2), pa.float64()])
+def test_huge_numbers_get_a_range(size: int, kind: pa.DataType) -> None:
+    """Numbers beyond 2^62 are in the last cell, from 2^61; none stops a run that has spent something."""
+    numbers = pa.array([Decimal(size * (1 + i % 9)) for i in range(500)], pa.decimal128(38, 0))
+    table = pa.table({"n": numbers.cast(kind), "m": [i % 3 for i in range(500)]})
+    made = Synthesizer(epsilon=20.0, seed=1).fit(table, num_rows=500).sample(200)
+    assert made.schema.field("n").type == kind
+    assert made.column("n").null_count < 200
+    drawn = [float(each) for each in made.column("n").to_pylist() if each is not None]
+    assert abs(np.median(drawn)) >= min(abs(size), 2**61)

@@ -237,6 +237,26 @@ def test_intervals_hold(name: str, ends: tuple[Any, Any]) -> None:
     assert set(document) == {"from", "to"}
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"age": np.int64(33)}, [33]),
+        ({"age": np.array([30, 31], np.int16)}, [30, 31]),
+        ({"age": pd.Series([30, 31]).unique()}, [30, 31]),
+        ({"age": (np.float32(30), np.int8(40))}, {"from": 30.0, "to": 40}),
+        ({"day": np.datetime64("2020-03-01")}, ["2020-03-01"]),
+        ({"at": (np.datetime64("2024-02-29T12", "ns"), None)}, {"from": "2024-02-29 12:00:00", "to": None}),
+    ],
+    ids=str,
+)
+def test_conditions_may_be_of_numpy(given: Any, said: Any) -> None:
+    (name,) = given
+    trusted = Synthesizer(trust_domain=True, seed=1).fit(TYPED) if name == "at" else None
+    fitted = trusted or Synthesizer(SCHEMA, RULES, seed=1).fit(private_table(400))
+    drawn = fitted.sample(20, given=given)
+    assert fitted.certificate(drawn, given=given)["given"][name] == said
+
+
 def _limits(name: str) -> tuple[Any, Any]:
     return SCHEMA[name].min, SCHEMA[name].max
 

@@ -19,6 +19,7 @@ import typer.main
 import kamino
 from kamino.cli.console import error_console
 from kamino.cli.faults import fault_line, notes_of, usage_line
+from kamino.cli.plain_help import PlainCommand, PlainFlags
 from kamino.cli.signals import ToldToEndError, ending_in_order
 from kamino.errors import KaminoError
 from kamino.io.databases.credentials import mask_credentials
@@ -43,26 +44,6 @@ COMMANDS = {
 
 # Where a command is, if not in a module of its name.
 _MODULES = {"ledger": "durable_ledger"}
-
-
-class PlainFlags:
-    """Shows no type beside options that take no value.
-
-    Guarantees:
-        No flag is listed with a type.  [test_flags_are_listed_without_a_type]
-    """
-
-    def get_params(self, ctx: Any) -> Any:
-        """All parameters, that which asks for help as well."""
-        params = super().get_params(ctx)  # type: ignore[misc]
-        for each in params:
-            if getattr(each, "is_flag", False):
-                each.metavar = ""
-        return params
-
-
-class PlainCommand(PlainFlags, typer.core.TyperCommand):
-    """One command."""
 
 
 class Commands(PlainFlags, typer.core.TyperGroup):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.text import Text
 
 from kamino.errors import visible, visible_json
 
@@ -20,12 +21,22 @@ class SafeConsole(Console):
 
     Guarantees:
         Nothing that a terminal obeys is printed but its own colours.  [test_nothing_a_terminal_obeys_is_printed]
+        What it would obey is shown, none of it left out or cut off.  [test_names_are_shown_whole]
     """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A text to be laid out, made safe before: rich leaves out some of what a terminal obeys."""
+        return super().render_str(visible(text, keep="\n"), **options)
 
     def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
         """The pieces that are printed, each safe."""
         for segment in super().render(*arguments, **options):
             yield segment if segment.control else segment._replace(text=visible(segment.text, keep="\n"))
+
+
+def safe(text: str, *, style: str = "", keep: str = "") -> Text:
+    """A name, a value, a rule or a sentence, safe to print before it is laid out, so that none of it is cut off."""
+    return Text(visible(text, keep=keep), style=style)
 
 
 def json_text(document: object, *, allow_nan: bool = True) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from kamino.audit.auditing import Audit, Check
 from kamino.audit.playing import GameResult
 from kamino.audit.self_test import SelfTest
-from kamino.cli.console import counted
+from kamino.cli.console import counted, safe
 
 _FOR_THE_OWNER = (
     "For the owner, not for release: it was computed from the table itself. Of code without faults, passing says "
@@ -31,18 +30,18 @@ def print_audit(console: Console, result: Audit, checks: Sequence[Check]) -> Non
     problems = {finding.check: finding.problems for finding in result.findings}
     for check in checks:
         found = problems[check.name]
-        verdict = Text("FAILED", style="bold red") if found else Text("passed", style="green")
+        verdict = safe("FAILED", style="bold red") if found else safe("passed", style="green")
         grid.add_row(check.name, verdict, check.does, check.shows, check.cannot)
     console.print(grid)
     if result.game is not None:
-        console.print(Text(_game_sentence(result.game)))
+        console.print(safe(_game_sentence(result.game)))
     for name, found in problems.items():
         for problem in found:
-            console.print(Text(f"{name}: {problem}", style="red"))
+            console.print(safe(f"{name}: {problem}", style="red"))
     said = "No problem was found." if result.passed else "Problems were found: do not release what this run makes."
-    console.print(Text(said, style="bold" if result.passed else "bold red"))
-    console.print(Text(_NO_PROOF))
-    console.print(Text(_FOR_THE_OWNER, style="dim"))
+    console.print(safe(said, style="bold" if result.passed else "bold red"))
+    console.print(safe(_NO_PROOF))
+    console.print(safe(_FOR_THE_OWNER, style="dim"))
 
 
 def print_self_test(console: Console, result: SelfTest, checks: Sequence[Check]) -> None:
@@ -50,15 +49,15 @@ def print_self_test(console: Console, result: SelfTest, checks: Sequence[Check])
     console.print(_clean(result, checks))
     console.print(_faults(result))
     for check in checks:
-        console.print(Text(f"{check.name}: {check.does} {check.cannot}", style="dim"))
+        console.print(safe(f"{check.name}: {check.does} {check.cannot}", style="dim"))
     caught = sum(each.is_caught for each in result.faults)
-    console.print(Text(f"{caught} of {counted(len(result.faults), 'planted fault')} caught.", style="bold"))
+    console.print(safe(f"{caught} of {counted(len(result.faults), 'planted fault')} caught.", style="bold"))
     if result.left_out:
         faults = counted(result.left_out, "fault")
-        console.print(Text(f"{faults} of the neural backend not planted: kamino-synth[neural] is not installed."))
+        console.print(safe(f"{faults} of the neural backend not planted: kamino-synth[neural] is not installed."))
     clean = all(each.passed for each in result.clean)
-    console.print(Text("The clean code passes all checks." if clean else "The clean code FAILS.", style="bold"))
-    console.print(Text(_NO_PROOF))
+    console.print(safe("The clean code passes all checks." if clean else "The clean code FAILS.", style="bold"))
+    console.print(safe(_NO_PROOF))
 
 
 def _clean(result: SelfTest, checks: Sequence[Check]) -> Table:
@@ -70,7 +69,7 @@ def _clean(result: SelfTest, checks: Sequence[Check]) -> Table:
         grid.add_column(name, justify="right")
     for audit in result.clean:
         passed = {finding.check: not finding.problems for finding in audit.findings}
-        marks = [Text("ok" if passed[check.name] else "FAILED") for check in checks]
+        marks = [safe("ok" if passed[check.name] else "FAILED") for check in checks]
         game = audit.game
         numbers = [f"{game.bound:.3f}", f"{game.ratio:.2f}", f"{game.runs:,}"] if game else ["", "", ""]
         grid.add_row(audit.subject, *marks, f"{audit.epsilon:g}", *numbers)
@@ -85,7 +84,7 @@ def _faults(result: SelfTest) -> Table:
     for number, each in enumerate(result.faults, start=1):
         check = each.check if each.is_caught else "MISSED"
         style = "" if each.is_caught else "bold red"
-        grid.add_row(str(number), each.fault, each.wrong, Text(check, style=style), Text(each.said))
+        grid.add_row(str(number), each.fault, each.wrong, safe(check, style=style), safe(each.said))
     return grid
 
 

@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kamino.cli.console import counted
+from kamino.cli.console import counted, safe
 from kamino.constraints import print_constraint
 from kamino.constraints.tree import Kind, Strength
-from kamino.errors import visible
 from kamino.evaluate.cells import CellCheck
 from kamino.evaluate.checking import ConstraintCheck, TableCheck
 from kamino.evaluate.following import Following
@@ -33,7 +32,7 @@ def print_check(console: Console, result: TableCheck, *, table: pa.Table, explai
             console.print(_followed(check, check.following))
     _print_findings(console, result, explain=explain)
     console.print(_verdict(result))
-    console.print(Text(NOT_PRIVATE, style="dim"))
+    console.print(safe(NOT_PRIVATE, style="dim"))
 
 
 def format_percent(percent: float) -> str:
@@ -58,10 +57,10 @@ def _counts(result: TableCheck, *, explain: bool) -> Table:
         unit = "row" if check.constraint.is_unary else "pair"
         cells: list[str | Text] = [
             str(number),
-            Text(visible(print_constraint(check.constraint))),
+            safe(print_constraint(check.constraint)),
             check.shape.value,
             _strength(check.constraint.strength),
-            Text(f"{check.violations:,}", style="bold red" if check.is_broken else ""),
+            safe(f"{check.violations:,}", style="bold red" if check.is_broken else ""),
             counted(check.pairs, unit),
             format_percent(check.percent),
         ]
@@ -78,7 +77,7 @@ def _print_examples(console: Console, number: int, check: ConstraintCheck, table
     grid = Table()
     grid.add_column("row", justify="right")
     for name in check.constraint.attributes:
-        grid.add_column(Text(visible(name)))
+        grid.add_column(safe(name))
     for example in check.examples:
         for index in example:
             cells = (_cell(table.column(name)[index].as_py()) for name in check.constraint.attributes)
@@ -88,7 +87,7 @@ def _print_examples(console: Console, number: int, check: ConstraintCheck, table
 
 
 def _cell(value: Any) -> Text:
-    return Text("null", style="dim") if value is None else Text(visible(str(value)))
+    return safe("null", style="dim") if value is None else safe(str(value))
 
 
 def _print_findings(console: Console, result: TableCheck, *, explain: bool) -> None:
@@ -104,7 +103,7 @@ def _print_findings(console: Console, result: TableCheck, *, explain: bool) -> N
         colon = ":" if by else ""
         head = f"  {finding.kind.value}: {print_constraint(finding.constraint)}"
         text = f"{head}\n    {finding.reason}{colon}{by}"
-        console.print(Text(text))
+        console.print(safe(text, keep="\n"))
 
 
 def print_cells(console: Console, cells: Sequence[CellCheck], *, rows: int) -> None:
@@ -116,14 +115,14 @@ def print_cells(console: Console, cells: Sequence[CellCheck], *, rows: int) -> N
     for each in cells:
         share = format_percent(100.0 * each.faults / rows if rows else 0.0)
         counts = (f"{count:,}" for count in (each.unreadable, each.outside, each.forbidden_nulls))
-        grid.add_row(Text(each.name), *counts, share, style="red" if each.faults else "")
+        grid.add_row(safe(each.name), *counts, share, style="red" if each.faults else "")
     console.print(f"{counted(rows, 'row')}, {counted(len(cells), 'column')}: cells that do not fit the schema")
     console.print(grid)
     broken = sum(1 for each in cells if each.faults)
     fine = f"All cells of {counted(len(cells), 'column')} fit the schema."
     bad = f"{broken} of {counted(len(cells), 'column')} have cells that a run would change."
-    console.print(Text(bad if broken else fine, style="bold red" if broken else "bold green"))
-    console.print(Text(NOT_PRIVATE, style="dim"))
+    console.print(safe(bad if broken else fine, style="bold red" if broken else "bold green"))
+    console.print(safe(NOT_PRIVATE, style="dim"))
 
 
 def _followed(check: ConstraintCheck, found: Following) -> Text:
@@ -132,12 +131,12 @@ def _followed(check: ConstraintCheck, found: Following) -> Text:
         f"{check.constraint.reference}: {counted(found.contradicting, 'row')} contradict it, "
         f"{found.following:,} follow it, {found.rows - found.known:,} have a left side that it does not list."
     )
-    return Text(text, style="bold red" if check.constraint.is_hard and found.contradicting else "")
+    return safe(text, style="bold red" if check.constraint.is_hard and found.contradicting else "")
 
 
 def _verdict(result: TableCheck) -> Text:
     broken = sum(check.is_broken for check in result.checks)
     hard = sum(check.constraint.is_hard for check in result.checks)
     if broken:
-        return Text(f"{broken} of {hard} hard constraints violated.", style="bold red")
-    return Text(f"No hard constraint violated ({hard} checked).", style="bold green")
+        return safe(f"{broken} of {hard} hard constraints violated.", style="bold red")
+    return safe(f"No hard constraint violated ({hard} checked).", style="bold green")

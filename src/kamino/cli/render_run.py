@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kamino.cli.console import safe
 from kamino.cli.options import shown_epsilon
 from kamino.errors import visible
 from kamino.pipeline.output.taken import DECLARED
@@ -27,15 +28,15 @@ def print_run(
     """
     grid = Table.grid(padding=(0, 2))
     for label, text in _facts(certificate, output, seconds):
-        grid.add_row(Text(label, style="bold"), text)
+        grid.add_row(safe(label, style="bold"), text)
     console.print(grid)
     taken = certificate.get("columns", [])
     if any(each["why"] != DECLARED or each["lost"] is not None for each in taken):
         console.print(_columns(taken))
-    console.print(Text(f"What it means: {certificate['words']['meaning']}."), soft_wrap=True)
+    console.print(safe(f"What it means: {certificate['words']['meaning']}."), soft_wrap=True)
     for each in (c for c in certificate["constraints"] if "reference" in c):
         shared = f"{each['reference']['share_following']:.1%} of the rows follow {each['reference']['file']}"
-        console.print(Text(f"{each['text']}: {shared}."))
+        console.print(safe(f"{each['text']}: {shared}."))
     soft = [c for c in certificate["constraints"] if not c["hard"]]
     if soft:
         console.print(_soft(soft))
@@ -44,7 +45,7 @@ def print_run(
             console.print(_sweeps(moved))
     for note in certificate["notes"]:
         warns = note.startswith(MOSTLY_NOISE)
-        console.print(Text(f"{'Warning' if warns else 'Note'}: {note}.", style="bold red" if warns else "yellow"))
+        console.print(safe(f"{'Warning' if warns else 'Note'}: {note}.", style="bold red" if warns else "yellow"))
 
 
 def _columns(columns: list[dict[str, Any]]) -> Table:
@@ -56,7 +57,7 @@ def _columns(columns: list[dict[str, Any]]) -> Table:
     for each in columns:
         lost = each["lost"]
         share = "–" if lost is None else f"{min(lost['outside'] + lost['unreadable'], 1.0):.1%} ± {lost['within']:.1%}"
-        grid.add_row(Text(each["name"]), each["taken_for"], Text(each["domain"]), Text(each["why"]), share)
+        grid.add_row(safe(each["name"]), each["taken_for"], safe(each["domain"]), safe(each["why"]), share)
     return grid
 
 
@@ -70,7 +71,7 @@ def _soft(constraints: list[dict[str, Any]]) -> Table:
         known = "measured" in each and each["measured"] is not None
         measured = f"{each['measured']:.3%} ± {each['deviation']:.3%}" if known else "–"
         weight = f"{each['weight']:.4g}" if "weight" in each else "given"
-        grid.add_row(Text(each["text"]), measured, f"{each['rate']:.3%}", weight)
+        grid.add_row(safe(each["text"]), measured, f"{each['rate']:.3%}", weight)
     return grid
 
 
@@ -82,7 +83,7 @@ def _sweeps(constraints: list[dict[str, Any]]) -> Table:
     for number in range(longest):
         grid.add_column(str(number), justify="right")
     for each in constraints:
-        grid.add_row(Text(each["text"]), *(f"{rate:.3%}" for rate in each["sweeps"]))
+        grid.add_row(safe(each["text"]), *(f"{rate:.3%}" for rate in each["sweeps"]))
     return grid
 
 
@@ -90,19 +91,19 @@ def _facts(certificate: Mapping[str, Any], output: Path | str | None, seconds: f
     privacy = certificate["privacy"]
     spent = privacy["spent_epsilon"]
     facts = [
-        ("privacy", Text(f"epsilon {shown_epsilon(spent[privacy['neighbours']])}, delta {privacy['delta']:g}, ")),
-        ("", Text(_both_relations(spent, privacy["neighbours"]))),
-        ("domains", Text(_domains(certificate["domains"]) + _finding(certificate["finding_domains"]))),
+        ("privacy", safe(f"epsilon {shown_epsilon(spent[privacy['neighbours']])}, delta {privacy['delta']:g}, ")),
+        ("", safe(_both_relations(spent, privacy["neighbours"]))),
+        ("domains", safe(_domains(certificate["domains"]) + _finding(certificate["finding_domains"]))),
         ("constraints", _constraints(certificate["constraints"])),
     ]
-    facts[0][1].append(f"unit: {privacy['unit']}, {privacy['releases']} releases")
+    facts[0][1].append(safe(f"unit: {privacy['unit']}, {privacy['releases']} releases"))
     if certificate["mark"] != "for release":
-        facts.append(("mark", Text(certificate["mark"], style="bold red")))
+        facts.append(("mark", safe(certificate["mark"], style="bold red")))
     if certificate.get("given"):
-        facts.append(("given", Text(_given(certificate["given"]))))
+        facts.append(("given", safe(_given(certificate["given"]))))
     where = f" in {output}" if output else ""
     took = f", {seconds:.1f} s" if seconds is not None else ""
-    facts.append(("rows", Text(f"{certificate['rows']:,}{where}{took}")))
+    facts.append(("rows", safe(f"{certificate['rows']:,}{where}{took}")))
     return facts
 
 
@@ -138,10 +139,10 @@ def _constraints(constraints: list[dict[str, Any]]) -> Text:
     hard = [c for c in constraints if c["hard"]]
     broken = [c for c in hard if c["violations"]]
     if not constraints:
-        return Text("none given")
+        return safe("none given")
     if broken:
-        return Text(f"{len(broken)} of {len(hard)} hard constraints violated", style="bold red")
+        return safe(f"{len(broken)} of {len(hard)} hard constraints violated", style="bold red")
     soft = len(constraints) - len(hard)
     if not hard:
-        return Text(f"{soft} soft, no hard given")
-    return Text(f"no violation of {len(hard)} hard" + (f", {soft} soft" if soft else ""), style="green")
+        return safe(f"{soft} soft, no hard given")
+    return safe(f"no violation of {len(hard)} hard" + (f", {soft} soft" if soft else ""), style="green")

@@ -80,6 +80,17 @@ class Release:
         """As much as noise adds at most."""
         return self.bar * self.sigma
 
+    def joined(self, earlier: Release) -> Release:
+        """The mean of two releases of the same statistics, weighed by inverse variance: as good as one of both budgets.
+
+        Who was let through by the earlier one is likelier to have had low noise there. The higher bar counts all that
+        were tried, so noise stays below it in whatever part of them is left.
+        """
+        weight = earlier.sigma**2 / (self.sigma**2 + earlier.sigma**2)
+        values = weight * self.values + (1 - weight) * earlier.values
+        sigma = self.sigma * earlier.sigma / math.hypot(self.sigma, earlier.sigma)
+        return Release(values=values, sigma=sigma, bar=max(self.bar, earlier.bar))
+
     def stands(self, broken: float, chance: float, *, sigma_of_chance: float) -> bool:
         """Whether so much broken is nearly nothing, and surely far from chance, both of which are noisy."""
         noise = self.bar * math.hypot(self.sigma, _SURELY_LESS * sigma_of_chance)

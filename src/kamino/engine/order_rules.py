@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, compress
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kamino.constraints.language.printer import print_name
 from kamino.engine.broken_rows import Codes, Ranks, chance_of_greater, count_greater, count_out_of_order
@@ -57,6 +58,8 @@ class Compared:
     known: Columns
     orders: Sequence[Order]
     checks: Sequence[tuple[str, str]]
+    # What was released of them before, if anything.
+    rough: Release | None = None
 
     @property
     def size(self) -> int:
@@ -86,7 +89,9 @@ class Compared:
 
     def judge(self, made: Release) -> list[Suggestion | None]:
         """One suggestion or none of each order and each comparison, from the released statistics."""
-        strays, broken, expected = np.split(made.values, np.cumsum([len(self.orders), len(self.checks)]))
+        if self.rough is not None:
+            made = made.joined(self.rough)
+        strays, broken, expected = self._parts(made)
         checked = [self._check(*each, made) for each in zip(self.checks, broken, expected, strict=True)]
         return self._judge_orders(strays.tolist(), made) + checked
 
@@ -95,25 +100,32 @@ class Compared:
 
         Of an order, its opposite stays too, and both among all rows, which it is judged by.
         """
-        strays, broken, expected = np.split(made.values, np.cumsum([len(self.orders), len(self.checks)]))
+        strays, broken, expected = self._parts(made)
         error = ERRORS * made.sigma
         may = [
             count - error <= MOST_OF_CHANCE * self.known.by_chance_out_of_order(order.one, order.other)
             for order, count in zip(self.orders, strays.tolist(), strict=True)
         ]
         tails = {(order.one, order.other) for order, kept in zip(self.orders, may, strict=True) if kept}
-        kept = [
-            order
+        orders = [
+            may[place] or may[place ^ 1] or (order.group is None and (order.one, order.other) in tails)
             for place, order in enumerate(self.orders)
-            if may[place] or may[place ^ 1] or (order.group is None and (order.one, order.other) in tails)
         ]
         # Chance is twice a released number.
         checks = [
-            which
-            for which, count, half in zip(self.checks, broken.tolist(), expected.tolist(), strict=True)
-            if count - error <= MOST_OF_CHANCE * 2 * (half + error)
+            count - error <= MOST_OF_CHANCE * 2 * (half + error)
+            for count, half in zip(broken.tolist(), expected.tolist(), strict=True)
         ]
-        return replace(self, orders=kept, checks=checks)
+        return replace(
+            self,
+            orders=list(compress(self.orders, orders)),
+            checks=list(compress(self.checks, checks)),
+            rough=replace(made, values=made.values[[*orders, *checks, *checks]]),
+        )
+
+    def _parts(self, made: Release) -> list[NDArray[np.float64]]:
+        """Of orders, of comparisons, of what these would be by chance."""
+        return np.split(made.values, np.cumsum([len(self.orders), len(self.checks)]))
 
     def _check(self, which: tuple[str, str], broken: float, expected: float, made: Release) -> Suggestion | None:
         """A comparison that few rows break, where many would if the columns had nothing to do with each other."""

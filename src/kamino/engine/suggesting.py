@@ -11,7 +11,7 @@ each gets, and the more of them chance lets through. So they are narrowed:
 3. The dependencies that are left, by themselves.
 4. The same for two columns on the left, of what one did not determine.
 5. Orders, and comparisons of two columns of a row: all of them roughly, to see which may hold.
-6. Those that are left, beside what one of their columns does alone, and these.
+6. Those that are left, beside what one of their columns does alone, and these: what was measured twice counts twice.
 
 What is suggested of what was released is said in `kamino.engine.judging`, and what follows from the rest in
 `kamino.engine.implied_rules`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -63,7 +64,7 @@ def values_at(name: str, attribute: Attribute, low: float, high: float) -> tuple
     """The values that two numbers stand for, as far as the attribute's type can hold them."""
     if isinstance(attribute, Real):
         limit = _largest_real(attribute)
-        return max(low, -limit), min(high, limit)
+        return min(max(low, -limit), limit), min(max(high, -limit), limit)
     codec = _widest(name, attribute)
     places = (min(max(int(steps) - _origin(codec), 0), codec.num_values - 1) for steps in (low, high))
     first, last = (codec.value_of(place) for place in places)
@@ -89,7 +90,10 @@ def _largest_real(attribute: Real) -> float:
     """The largest number that the attribute's type can hold: no bound need lie beyond it."""
     kind = attribute.arrow_type
     if pa.types.is_decimal(kind):
-        return float(10 ** min(kind.precision - kind.scale, 15) - 1)
+        digits = kind.precision - kind.scale
+        # From sixteen digits on, a double that is nearest to the largest number may lie above it.
+        largest = float(10**digits - 1) if digits <= 15 else math.nextafter(float(10**digits), 0.0)
+        return min(largest, 2.0**62)
     return float(2.0**62)
 
 

@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.frame_types.pandas_types import has_spans, never_null
-from kamino.io.normalise import check_names, normalise_table
+from kamino.io.normalise import Choose, check_names, chosen_columns, every_column, normalise_table
 from kamino.io.odd_cells import spell, texts_of
 
 WHERE = "data frame"
 
 
-def read_frame(frame: object, *, private: bool = False) -> pa.Table:
+def read_frame(frame: object, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Turn a data frame into a table of plain types; a lazy frame is computed.
 
     Guarantees:
@@ -30,21 +30,27 @@ def read_frame(frame: object, *, private: bool = False) -> pa.Table:
     from narwhals.exceptions import DuplicateError
 
     if isinstance(frame, pa.Table):
-        return normalise_table(frame, where=WHERE, private=private, ticks=True)
+        return _read_arrow(frame, private=private, choose=choose)
     if is_pandas_dataframe(frame):
-        return _read_pandas(frame, private=private)
+        return _read_pandas(frame, private=private, choose=choose)
     try:
         narwhal = nw.from_native(frame)  # type: ignore[call-overload]
     except TypeError:
-        return _read_arrow_stream(frame, private=private)
+        return _read_arrow_stream(frame, private=private, choose=choose)
     except DuplicateError:
         raise InputError(f"{WHERE}: a column name occurs more than once. Rename one of them.") from None
-    return _read_narwhal(narwhal, private=private)
+    return _read_narwhal(narwhal, private=private, choose=choose)
 
 
-def _read_pandas(frame: Any, *, private: bool) -> pa.Table:
-    names = [str(name) for name in frame.columns]
-    check_names(names, where=WHERE)
+def _read_arrow(table: pa.Table, *, private: bool, choose: Choose) -> pa.Table:
+    return normalise_table(chosen_columns(table, choose, where=WHERE), where=WHERE, private=private, ticks=True)
+
+
+def _read_pandas(frame: Any, *, private: bool, choose: Choose) -> pa.Table:
+    every = [str(name) for name in frame.columns]
+    check_names(every, where=WHERE)
+    names = choose(every)
+    frame = frame.iloc[:, [every.index(name) for name in names]]
     # Column by column: a whole-frame conversion does not reliably name the column it failed on.
     columns = []
     for position, name in enumerate(names):
@@ -65,11 +71,11 @@ def _read_pandas(frame: Any, *, private: bool) -> pa.Table:
     return normalise_table(whole, where=WHERE, nan_is_null=True, private=private, ticks=True)
 
 
-def _read_narwhal(frame: Any, *, private: bool) -> pa.Table:
+def _read_narwhal(frame: Any, *, private: bool, choose: Choose) -> pa.Table:
     if hasattr(frame, "collect"):
         frame = frame.collect()
-    names = list(frame.columns)
-    check_names(names, where=WHERE)
+    check_names(frame.columns, where=WHERE)
+    names = choose(list(frame.columns))
     columns = []
     for name in names:
         try:
@@ -80,7 +86,7 @@ def _read_narwhal(frame: Any, *, private: bool) -> pa.Table:
     return normalise_table(whole, where=WHERE, private=private, ticks=True)
 
 
-def _read_arrow_stream(frame: object, *, private: bool) -> pa.Table:
+def _read_arrow_stream(frame: object, *, private: bool, choose: Choose) -> pa.Table:
     if not hasattr(frame, "__arrow_c_stream__"):
         raise _no_frame(frame)
     try:
@@ -88,7 +94,7 @@ def _read_arrow_stream(frame: object, *, private: bool) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError):
         # A single column speaks Arrow too.
         raise _no_frame(frame) from None
-    return normalise_table(table, where=WHERE, private=private, ticks=True)
+    return _read_arrow(table, private=private, choose=choose)
 
 
 def _no_frame(found: object) -> InputError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,23 @@ def normalise_table(
         columns.append(plain)
         fields.append(pa.field(field.name, plain.type, nullable=field.nullable))
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+# Says which columns of a table with these names are read.
+Choose = Callable[[list[str]], list[str]]
+
+
+def every_column(names: list[str]) -> list[str]:
+    """Choose all."""
+    return names
+
+
+def chosen_columns(table: pa.Table, choose: Choose, *, where: str) -> pa.Table:
+    """The columns that are read; of any other, its type does not matter.  [test_what_is_left_out_may_have_any_type]"""
+    if choose is every_column:
+        return table
+    check_names(table.column_names, where=where)
+    return table.select(choose(table.column_names))
 
 
 def check_names(names: Sequence[str], *, where: str) -> None:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.normalise import normalise_table
+from kamino.io.normalise import Choose, chosen_columns, every_column, normalise_table
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
+def read_parquet(path: Path, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Read one Parquet file, leaving out the unnamed row index pandas may have stored with it."""
     import pyarrow.parquet as pq  # slow to import: only when a file is read
 
@@ -32,7 +32,7 @@ def read_parquet(path: Path, *, private: bool = False) -> pa.Table:
         raise InputError(
             f"{path}: not a readable Parquet file: damaged, cut short, or of another format. Write it again."
         ) from None
-    table = table.drop_columns(unnamed_index(table))
+    table = chosen_columns(table.drop_columns(unnamed_index(table)), choose, where=str(path))
     for name in listed:
         if name in table.column_names:
             position = table.column_names.index(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from kamino.io.databases.credentials import shown_source
 from kamino.io.databases.sql import is_url, read_sql, split_table
 from kamino.io.formats.dialect import Dialect
 from kamino.io.frames import read_frame
+from kamino.io.normalise import Choose, chosen_columns, every_column
 from kamino.io.parquet import read_parquet
 from kamino.io.streams.many_files import find_files, is_many
 from kamino.io.streams.spark_session import SCHEME, is_spark_frame
@@ -52,6 +53,10 @@ class Reading:
     def dialect(self) -> Dialect:
         """Separator and encoding."""
         return Dialect(separator=self.separator, encoding=self.encoding)
+
+    def reads(self, name: str) -> bool:
+        """Whether a column of this name is read, if there is one."""
+        return name not in self.drop and (not self.columns or name in self.columns)
 
     def chosen(self, names: list[str]) -> list[str]:
         """The columns that are kept of a table with these names.
@@ -102,8 +107,8 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
         >>> read_table(pa.table({"state": pa.array(["NY", None]).dictionary_encode()})).schema
         state: string
     """
-    table = _read(source, query=reading.query if query is None else query, private=private, dialect=reading.dialect)
-    return table.select(reading.chosen(table.column_names)) if reading.columns or reading.drop else table
+    how = reading if query is None else replace(reading, query=query)
+    return _read(source, how, private=private, choose=how.chosen if how.columns or how.drop else every_column)
 
 
 def is_untyped(source: object) -> bool:
@@ -111,18 +116,20 @@ def is_untyped(source: object) -> bool:
     return isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(_UNTYPED)
 
 
-def _read(source: object, *, query: str | None, private: bool, dialect: Dialect) -> pa.Table:
+def _read(source: object, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
+    query = reading.query
     if is_spark_frame(source) or (isinstance(source, str) and source.lower().startswith(SCHEME)):
         from kamino.io.streams.sources import open_stream
 
-        return pa.concat_tables(open_stream(source, query, private=private).parts())
+        whole = pa.concat_tables(open_stream(source, query, private=private).parts())
+        return chosen_columns(whole, choose, where="Spark")
     if isinstance(source, str) and is_url(source):
         url, table = split_table(source) if query is None else (source, None)
         if query is None and table is None:
             raise InputError(
                 "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
             )
-        return read_sql(url, str(table) if query is None else query, private=private)
+        return read_sql(url, str(table) if query is None else query, private=private, choose=choose)
     is_workbook = isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(".xlsx")
     if query is not None and not is_workbook:
         raise InputError(
@@ -130,41 +137,45 @@ def _read(source: object, *, query: str | None, private: bool, dialect: Dialect)
             "duckdb:///file.db or postgresql://user@host/database."
         )
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(os.fspath(source)), private=private, sheet=query, dialect=dialect)
-    return read_frame(source, private=private)
+        return _read_file(Path(os.fspath(source)), reading, private=private, choose=choose)
+    return read_frame(source, private=private, choose=choose)
 
 
-def _read_file(path: Path, *, private: bool, sheet: str | None, dialect: Dialect) -> pa.Table:
+def _read_file(path: Path, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
     name = path.name.lower()
     # What was meant for a database, and misspelled, may hold a password.
     shown = shown_source(str(path))
     if is_many(path):
         from kamino.io.streams.parquet_parts import ParquetParts
 
-        return pa.concat_tables(ParquetParts(find_files(path), private=private).parts())
+        return pa.concat_tables(ParquetParts(find_files(path), private=private, choose=choose).parts())
     if not name.endswith((*_UNTYPED, *_FEATHER, ".parquet")):
         raise InputError(f"{shown}: cannot tell the kind of file by its name. {_KNOWN}")
     if not path.exists():
         raise InputError(f"{shown}: no such file. Check the path; it is relative to {Path.cwd()}.")
     try:
-        return _read_kind(path, name, private=private, sheet=sheet, dialect=dialect)
+        return _read_kind(path, name, reading, private=private, choose=choose)
     except PermissionError:
         raise InputError(f"{path}: no permission to read this file. Change its permissions or its owner.") from None
 
 
-def _read_kind(path: Path, name: str, *, private: bool, sheet: str | None, dialect: Dialect) -> pa.Table:
+def _read_kind(path: Path, name: str, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
     if name.endswith(".parquet"):
-        return read_parquet(path, private=private)
+        return read_parquet(path, private=private, choose=choose)
     if name.endswith(_FEATHER):
         from kamino.io.formats.feather import read_feather
 
-        return read_feather(path, private=private)
+        return read_feather(path, private=private, choose=choose)
+    return chosen_columns(_read_untyped(path, name, reading, as_text=private), choose, where=str(path))
+
+
+def _read_untyped(path: Path, name: str, reading: Reading, *, as_text: bool) -> pa.Table:
     if name.endswith(_JSON_LINES):
         from kamino.io.formats.json_lines import read_json_lines
 
-        return read_json_lines(path, as_text=private, encoding=dialect.encoding)
+        return read_json_lines(path, as_text=as_text, encoding=reading.encoding)
     if name.endswith(".xlsx"):
         from kamino.io.formats.excel import read_excel
 
-        return read_excel(path, sheet=sheet, as_text=private)
-    return read_csv(path, as_text=private, dialect=dialect)
+        return read_excel(path, sheet=reading.query, as_text=as_text)
+    return read_csv(path, as_text=as_text, dialect=reading.dialect)

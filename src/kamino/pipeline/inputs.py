@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kamino.constraints.collection import Constraints
-from kamino.errors import InputError, KaminoError
+from kamino.constraints.tree import Place
+from kamino.errors import ConstraintError, ConstraintErrors, InputError, KaminoError, SchemaError
+from kamino.io import Reading
 from kamino.io.text import read_text
 from kamino.schema.schema import Schema
 
@@ -50,6 +52,34 @@ def constraints_from(given: ConstraintsInput, *, tell: Callable[[str], None] = l
 def folder_of(given: ConstraintsInput) -> Path:
     """Where paths in the constraints start: beside their file, or here."""
     return Path(given).parent if isinstance(given, os.PathLike) else Path()
+
+
+def refuse_unread(reading: Reading, rules: Constraints, schema: Schema | None = None, unit: str | None = None) -> None:
+    """Refuse rules, a schema or a unit that need a column which is not to be read, and say so.
+
+    Raises:
+        ConstraintErrors, SchemaError, InputError: a column is needed and left out.
+    """
+    why = "is not among the columns that --columns and --drop leave: keep it, or"
+    unread = [
+        ConstraintError(f"attribute '{each.name}' {why} take this rule out", **_place(each.place, rule.place))
+        for rule in rules
+        for each in rule.columns()
+        if not reading.reads(each.name)
+    ]
+    if unread:
+        raise ConstraintErrors(list({str(each): each for each in unread}.values()))
+    for name in () if schema is None else schema.names:
+        if not reading.reads(name):
+            raise SchemaError(f"attribute '{name}' of the schema {why} take the attribute out of the schema")
+    if unit is not None and not reading.reads(unit):
+        raise InputError(f"the unit column '{unit}' {why} name another unit")
+
+
+def _place(*known: Place) -> dict[str, Any]:
+    """The first place that is one, as an error takes it."""
+    place = next((each for each in known if each.line), known[-1])
+    return {"source": place.source, "line": place.line, "column": place.column}
 
 
 def _read(given: object, parse: Callable[..., Made], *, what: str) -> Made:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kamino.constraints.collection import Constraints
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, ModelError
-from kamino.pipeline.inputs import constraints_from, folder_of, path_from, schema_from
+from kamino.pipeline.inputs import constraints_from, folder_of, path_from, refuse_unread, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.parameters import Parameterised
 from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
@@ -54,12 +54,15 @@ class Synthesizer(Parameterised):
     r"""Fits a private table once and draws synthetic tables from the fit.
 
     A fit spends the budget; drawing spends nothing. The table is a data frame, a path or a database URL; a frame comes
-    back as a frame of its kind. A seed is for examples and tests: what is made with it is marked "not for release".
+    back as a frame of its kind. Most tables need `constraints`, `epsilon`, `delta`, and a schema or `trust_domain`; the
+    rest chooses other methods. A seed is for examples and tests: what is made with it is marked "not for release".
 
     >>> from kamino.datasets import TAX_CONSTRAINTS, tax
     >>> made = Synthesizer(constraints=TAX_CONSTRAINTS, epsilon=1.0, trust_domain=True, seed=1).fit(tax(500))
     >>> made.sample(10).num_rows, made.certificate(made.sample(10))["mark"]
     (10, 'not for release')
+    >>> made.sample(100, given={"state": ["CA", "NY"], "salary": (20_000, None)}).num_columns
+    10
     >>> Synthesizer(constraints="zip -> city\nkey (ssn)", epsilon=0.5)
     Synthesizer(constraints='zip -> city\nkey (ssn)', epsilon=0.5, delta=1e-06)
 
@@ -70,20 +73,22 @@ class Synthesizer(Parameterised):
             the paper prints (needs `kamino-synth[neural]`).
             What is given below wins over the preset; None leaves a choice to it.
         epsilon: the privacy loss that is allowed; smaller is more private, infinity is not private.
-        delta: the chance that is allowed for more than epsilon.
-        neighbours: what one person's data is: "add_remove", a row more or less, or "replace", a row replaced.
+        delta: the chance that is allowed for a larger loss than epsilon; below one over the number of rows.
+        neighbours: which two tables no one can tell apart: "add_remove", one has a row more (the default), or
+            "replace", one row differs.
         unit: the column that says whose a row is, to protect all rows of a person; needs `max_rows`. Or "row", to say
             that one row is what is protected; asked for where a column looks like the id of a person.
-        max_rows: how many rows of one unit are kept.
-        trust_domain: types, values and ranges in the table are public: use them.
+        max_rows: how many rows of one unit are kept, chosen at random; the more, the more noise.
+        trust_domain: say that types, values and ranges in the table are public, and use them. Otherwise what the schema
+            does not declare is found within the budget.
         discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have
             it follow from the number of columns and the noisy number of rows.
         anyway: go on where most columns turn out useless with the domains that were found, or hidden by noise.
         value_lists: columns whose values are those of a public list, such as `[("state", "us-states")]`.
-        backend: the model, "marginal" or "neural".
-        sampling: how rows are drawn: "constraint-aware", "row-by-row" and others of `kamino.Sampling`.
-        sequence: how attributes are ordered: "planned", "random" or "paper".
-        weights: how soft constraints are weighed: "matching" or "paper".
+        backend: the model: "marginal" (the default), or "neural".
+        sampling: how rows are drawn: "constraint-aware" (the default), "row-by-row" and others of `kamino.Sampling`.
+        sequence: how attributes are ordered: "planned" (the default), "random" or "paper".
+        weights: how soft constraints are weighed: "matching" (the default) or "paper".
         training: how the neural backend is trained: "fitted" to the budget, or "printed", as the paper has it.
         sweeps: how often rows are drawn again for soft constraints (4).
         candidates: how many values of a number are tried for a row, by row-by-row sampling (10).
@@ -191,15 +196,20 @@ class Synthesizer(Parameterised):
         progress: Progress | bool | None = None,
         keep_releases: bool = False,
     ) -> Synthesizer:
-        """Spend the budget on a table: a data frame, a path, or a database URL with a query. Can be repeated.
+        """Spend the budget on a table, and return the synthesizer, from which tables can be drawn.
 
-        Every call spends the whole budget once more: two fits of one table cost twice. `num_rows` says how many rows
-        will be asked for, so that constraints which so many cannot satisfy are refused before anything is spent.
+        Every call spends the whole budget once more: two fits of one table cost twice. With a ledger, the run is
+        entered there before the table is read, and goes on with one of the same plan that ended early.
 
-        With a ledger, the run is entered there before the table is read, and goes on with one of the same plan that
-        ended early. `reading` says which columns are read, and how a text file is written. With `keep_releases`,
-        it can still go on after this returns, until `finish` is called.
-        `progress` is told of stages; True shows a bar on a terminal, None in notebooks only, False nowhere.
+        Args:
+            table: a frame of pandas, polars, pyarrow or Spark; the path of a file; or the URL of a database.
+            query: for a database, a SELECT or the name of a table; for a workbook, the name of a sheet.
+            reading: a `kamino.Reading`, which says what columns are read, and how a text file is written.
+            num_rows: how many rows will be asked for: constraints that so many cannot satisfy are refused before
+                anything is spent.
+            progress: True shows a bar on a terminal, None in notebooks only, False nowhere; a function is told of each
+                stage.
+            keep_releases: with a ledger, let the run go on after this returns, until `finish` is called.
         """
         with quietly(), shown(progress, *FITTING) as told:
             how = _how(reading, query)
@@ -274,13 +284,16 @@ class Synthesizer(Parameterised):
         from kamino.pipeline.plan.checked_domains import with_checks
         from kamino.pipeline.plan.run_plan import plan_table
 
+        refuse_unread(reading, self.constraints, self.schema, settings.privacy_unit.column)
         guarded = not settings.trust_domain
         kind = kind_of(table, trust_domain=not guarded)
         catalogue = read_catalogue(table, reading.query)
-        self._catalogue = catalogue
         listed = kind.domains if kind is not None else declared_enums(table, reading.query)
         private = read_private(table, settings, reading, catalogue)
         columns = private.without_rows().schema
+        if catalogue is not None:
+            catalogue = catalogue.select(list(private.names))
+        self._catalogue = catalogue
         declared = {} if catalogue is None else declared_attributes(catalogue, columns)
         plan = plan_table(
             private,
@@ -390,12 +403,18 @@ class Synthesizer(Parameterised):
         progress: Progress | bool | None = None,
         on_sweep: OnSweep | None = None,
     ) -> Any:
-        """Draw a synthetic table of the kind that was fitted; by default as many rows as that had, give or take noise.
+        """Draw a synthetic table, of the kind of frame that was fitted. Costs no privacy, however often.
 
-        `given` fixes attributes: `{"state": "CA"}`, `{"state": ["CA", "NY"]}` for any of several, or
-        `{"age": (30, 40)}` for an interval with both ends, of which one may be None. `sweeps` is how often rows are
-        drawn again for soft constraints; `on_sweep` is told how their rates move. Drawing costs no privacy, however
-        often.
+        Args:
+            num_rows: how many rows; None for about as many as the fitted table had, give or take noise.
+            given: what attributes are to be: `{"state": "CA"}`, `{"state": ["CA", "NY"]}` for any of several, or
+                `{"age": (30, 40)}` for an interval with both ends, of which one may be None.
+            sweeps: how often rows are drawn again for soft constraints; None for what the synthesizer says.
+            seed: draws the same rows again; None for those of the operating system's randomness, unless the
+                synthesizer has a seed.
+            draw_number: with a seed, which of its tables: 0 is the first, 1 another.
+            progress: as for `fit`.
+            on_sweep: is told how the rates of soft constraints move.
         """
         from kamino.io.frame_types import frame_from
         from kamino.pipeline.output.drawn_table import Ways, draw
@@ -421,15 +440,25 @@ class Synthesizer(Parameterised):
         on_sweep: OnSweep | None = None,
         sign: Sign | None = None,
     ) -> WrittenTable:
-        """Draw a table into a file (`.csv`, `.tsv`, `.jsonl`, `.parquet`, `.feather`) or a table of a database
-        (`duckdb:///f.db#table`, `postgresql://…#table`), with its certificate in a file; options as in `sample`.
+        """Draw a table into a file or a database, with a certificate in a file beside it.
 
-        Long tables are drawn in blocks; `workers` draw them: so many processes, or a cluster, `tcp://…` of Dask or
-        `spark://…`. The table is the same, whoever draws it. With `spreadsheet_safe`, texts in a CSV file that a
-        spreadsheet would run as formulas get an apostrophe first.
+        The table is read back, and what is certified is counted in it. Table and certificate appear together. Long
+        tables are drawn in blocks, so that they need not fit into memory.
 
-        The file is read back, and what is certified is counted in it. Table and certificate appear together. `sign`
-        is a `kamino.pipeline.verifying.signatures.signer`, which puts a signature into the certificate.
+        Args:
+            path: a name ending in `.csv`, `.tsv`, `.jsonl`, `.parquet` or `.feather`; or a table of a database,
+                `duckdb:///f.db#table` or `postgresql://…#table`.
+            num_rows: how many rows, as for `sample`.
+            given: what attributes are to be, as for `sample`.
+            sweeps: as for `sample`.
+            seed: as for `sample`.
+            draw_number: as for `sample`.
+            spreadsheet_safe: put an apostrophe before texts in a CSV file that a spreadsheet would run as formulas.
+            workers: who draws the blocks: so many processes, or a cluster, `tcp://…` of Dask or `spark://…`. The table
+                is the same, whoever draws it.
+            progress: as for `fit`.
+            on_sweep: as for `sample`.
+            sign: a `kamino.pipeline.verifying.signatures.signer`, which puts a signature into the certificate.
 
         >>> import tempfile
         >>> from kamino.datasets import TAX_CONSTRAINTS, tax
@@ -506,7 +535,10 @@ class Synthesizer(Parameterised):
         sweeps: SweepLog | None = None,
         given: Given | None = None,
     ) -> dict[str, Any]:
-        """The privacy of the fit and the constraints that `table`, drawn from it with `given`, keeps."""
+        """The privacy of the fit, and which constraints `table`, drawn from it with `given`, keeps: plain data.
+
+        `sha256` is entered as the hash of its file, `sweeps` as how the rates of soft constraints moved.
+        """
         from kamino.io import read_table
         from kamino.pipeline.output.certificate import certificate_of
         from kamino.pipeline.output.counted import count_table

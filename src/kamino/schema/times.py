@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StrictStr, WithJsonSchema, model_validator
 
 from kamino.schema.attribute import BaseAttribute
@@ -24,6 +25,7 @@ from kamino.schema.numbers import Number, check_order, plain
 # The whole calendar, from the year 1 to 9999.
 _LONGEST = Decimal(9_999 * 366 * 86_400)
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def _read_date(value: Any) -> Any:
@@ -66,8 +68,31 @@ def has_short_years(shape: str | None) -> bool:
     return shape is not None and "%y" in shape
 
 
+def fixed_offset(timezone: str) -> int | None:
+    """The seconds by which a timezone such as +01:00 is ahead of UTC; None for one with a name."""
+    found = re.fullmatch(r"([+-])(\d\d):(\d\d)", timezone)
+    if found is None:
+        return None
+    ahead = int(found[2]) * 3_600 + int(found[3]) * 60
+    return ahead if found[1] == "+" else -ahead
+
+
+def wall_clock(array: pa.Array) -> pa.Array:
+    """Timestamps as a clock on the wall of their timezone shows them, without a zone.
+
+    Fixed offsets are added here: not every pyarrow that we allow knows them.  [test_parts_are_those_of_the_values]
+    """
+    if array.type.tz is None:
+        return array
+    ahead = fixed_offset(array.type.tz)
+    if ahead is None:
+        return pc.local_timestamp(array)
+    shift = pa.scalar(ahead * _PER_SECOND[array.type.unit], pa.int64())
+    return pc.add(array.view(pa.int64()), shift).view(pa.timestamp(array.type.unit))
+
+
 def _check_timezone(name: str) -> str:
-    if not re.fullmatch(r"[+-]\d\d:\d\d", name):
+    if fixed_offset(name) is None:
         try:
             zoneinfo.ZoneInfo(name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

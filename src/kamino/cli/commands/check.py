@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from kamino.cli.console import json_text, output_console, track
+from kamino.cli.console import json_text, output_console, safe, track
 from kamino.cli.options import (
     ColumnsOption,
     ConstraintsOption,
@@ -33,6 +32,7 @@ from kamino.io import Reading, read_table
 from kamino.io.streams.sources import Stream, is_large, open_stream, why_not_streamed
 from kamino.io.text import read_text
 from kamino.pipeline import Engine
+from kamino.pipeline.inputs import constraints_from, refuse_unread
 from kamino.pipeline.plan.references import read_references, typed_like
 from kamino.schema import Schema
 
@@ -71,6 +71,8 @@ def check(
     if schema is not None:
         declared = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
     reading = reading_of(query, separator, encoding, columns, drop)
+    if reading.columns or reading.drop:
+        refuse_unread(reading, constraints_from(constraints), declared)
     parts = _open_parts(data, reading, engine, show=show, constraints=constraints)
     table = read_table(data, reading=reading) if parts is None else parts.schema.empty_table()
     # Rules are counted as a run reads the table: texts that the schema calls dates or numbers are no texts.
@@ -94,7 +96,7 @@ def check(
         if cells is not None:
             print_cells(output_console(), cells, rows=result.rows)
         for line in text_order_notes(rules, value_types(table)):
-            output_console().print(Text(f"Note: {line}.", style="yellow"), soft_wrap=True)
+            output_console().print(safe(f"Note: {line}.", style="yellow"), soft_wrap=True)
         if constraints is not None:
             print_check(output_console(), result, table=table, explain=explain)
     if not result.is_clean or any(each.faults for each in cells or ()):

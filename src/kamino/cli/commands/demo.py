@@ -9,9 +9,8 @@ import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from kamino.cli.console import output_console
+from kamino.cli.console import output_console, safe
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
 from kamino.constraints import Constraints, count_violations, print_constraint, value_types
@@ -69,7 +68,7 @@ def _violations(rules: Constraints, private: pa.Table, ignoring: pa.Table, synth
         grid.add_column(title, justify="right")
     for rule in rules:
         counts: list[Any] = [f"{count_violations(table, rule):,}" for table in (private, ignoring, synthetic)]
-        grid.add_row(Text(print_constraint(rule)), *counts)
+        grid.add_row(safe(print_constraint(rule)), *counts)
     return grid
 
 

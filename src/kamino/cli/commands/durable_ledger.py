@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 import kamino
-from kamino.cli.console import counted, output_console
+from kamino.cli.console import counted, output_console, safe
 from kamino.cli.options import shown_epsilon
+from kamino.cli.plain_help import PlainCommand, PlainGroup
 from kamino.errors import InputError, LedgerError
 from kamino.privacy import Budget, Neighbours
 from kamino.privacy.durable.durable_run import close_by_hand, unfinished
@@ -22,6 +22,7 @@ from kamino.privacy.durable.policing import RunState, bound_of, epsilon_of_total
 from kamino.privacy.durable.store import DurableLedger
 
 ledger = typer.Typer(
+    cls=PlainGroup,
     help="Show, check and limit what was released about a dataset, over all runs.",
     no_args_is_help=True,
     add_completion=False,
@@ -33,7 +34,7 @@ FileArgument = Annotated[Path, typer.Argument(help="The ledger: the FILE of kami
 _MOST_RUNS = 50
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def show(
     file: FileArgument,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Only this dataset.")] = None,
@@ -58,11 +59,11 @@ def show(
             _print_dataset(console, found, name, delta)
         if not names:
             console.print("Nothing was released yet, and there is no policy.")
-        console.print(Text(f"head {found.head}, {counted(found.num_lines, 'line')}"))
+        console.print(safe(f"head {found.head}, {counted(found.num_lines, 'line')}"))
         _print_half(console, found)
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def verify(
     file: FileArgument,
     head: Annotated[
@@ -80,13 +81,13 @@ def verify(
             over = [name for name, policy in found.policies.items() if not _keeps(found, policy)]
             half = found.half_line
     except LedgerError as problem:
-        console.print(Text(str(problem), style="bold red"))
+        console.print(safe(str(problem), style="bold red"))
         raise typer.Exit(1) from None
     for name in over:
-        console.print(Text(f"{name}: what was released and is set aside goes over the policy", style="bold red"))
+        console.print(safe(f"{name}: what was released and is set aside goes over the policy", style="bold red"))
     if half:
         console.print(
-            Text(
+            safe(
                 f"{file}: {half:,} bytes follow the last whole line: cut, or left by a process that died "
                 "(the next run removes them)",
                 style="bold red",
@@ -95,14 +96,14 @@ def verify(
     if over or half:
         raise typer.Exit(1)
     console.print(
-        Text(
+        safe(
             f"{file}: {counted(lines, 'line')}, the chain is whole"
             f"{'' if head is None else ' and has the given head'}; every policy holds"
         )
     )
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def policy(
     file: FileArgument,
     dataset: Annotated[str | None, typer.Option("--dataset", help="The dataset that the policy is for.")] = None,
@@ -152,12 +153,14 @@ def policy(
     )
     with DurableLedger.open(file, version=kamino.__version__) as found:
         entered = found.set_policy(wanted)
-        console.print(Text(f"{dataset}: {_policy_text(entered)}"))
+        console.print(safe(f"{dataset}: {_policy_text(entered)}"))
         if not _keeps(found, entered):
-            console.print(Text("Note: the runs so far are over it already; no further run will be allowed.", "yellow"))
+            console.print(
+                safe("Note: the runs so far are over it already; no further run will be allowed.", style="yellow")
+            )
 
 
-@ledger.command()
+@ledger.command(cls=PlainCommand)
 def close(
     file: FileArgument,
     run: Annotated[str, typer.Argument(help="The run, as `kamino ledger show` lists it.")],
@@ -166,7 +169,7 @@ def close(
     with DurableLedger.open(file, version=kamino.__version__) as found:
         state = close_by_hand(found, run)
         output_console().print(
-            Text(f"run {run}: {counted(len(state.charged), 'charge')} stay; closed as {state.outcome}")
+            safe(f"run {run}: {counted(len(state.charged), 'charge')} stay; closed as {state.outcome}")
         )
 
 
@@ -192,18 +195,18 @@ def _keeps(found: DurableLedger, policy: Policy) -> bool:
 
 def _print_dataset(console: Console, found: DurableLedger, name: str, delta: float | None) -> None:
     runs, policy = found.runs_of(name), found.policies.get(name)
-    console.print(Text(name, style="bold"))
+    console.print(safe(name, style="bold"))
     if policy is not None:
         total = epsilon_of_total(total_cost(runs, policy), policy)
-        console.print(Text(f"  policy      {_policy_text(policy)}; spent and set aside: epsilon {total:.4g}"))
+        console.print(safe(f"  policy      {_policy_text(policy)}; spent and set aside: epsilon {total:.4g}"))
     if runs:
         at = delta or (policy.budget.delta if policy else max(run.planned.budget.delta for run in runs))
         prices = {each: found.price(name, delta=at, neighbours=each) for each in Neighbours}
         text = ", ".join(f"{_RELATIONS[each]}: epsilon {_price(prices[each])}" for each in Neighbours)
-        console.print(Text(f"  released    {text}, at delta {at:g}"))
+        console.print(safe(f"  released    {text}, at delta {at:g}"))
         if len({run.planned.unit for run in runs}) > 1:
             console.print(
-                Text("  Note: runs protect different units; their common price means little.", style="yellow")
+                safe("  Note: runs protect different units; their common price means little.", style="yellow")
             )
         console.print(_runs_table(found, runs))
 
@@ -234,7 +237,7 @@ def _runs_table(found: DurableLedger, runs: tuple[RunState, ...]) -> Table:
             f"{len(run.charged):,}",
             _state(run, is_waiting=planned.run in waiting),
         )
-        grid.add_row(*(Text(cell) for cell in cells))
+        grid.add_row(*(safe(cell) for cell in cells))
     return grid
 
 
@@ -248,7 +251,7 @@ def _state(run: RunState, *, is_waiting: bool) -> str:
 def _print_policies(console: Console, found: DurableLedger, dataset: str | None) -> None:
     chosen = {name: each for name, each in found.policies.items() if dataset in (None, name)}
     for name, each in chosen.items():
-        console.print(Text(f"{name}: {_policy_text(each)}"))
+        console.print(safe(f"{name}: {_policy_text(each)}"))
     if not chosen:
         console.print("There is no policy: every run is entered, and none refused.")
 
@@ -270,5 +273,5 @@ def _price(epsilon: float) -> str:
 def _print_half(console: Console, found: DurableLedger) -> None:
     if found.half_line:
         console.print(
-            Text(f"Note: {found.half_line:,} bytes follow the last whole line and count for nothing.", style="yellow")
+            safe(f"Note: {found.half_line:,} bytes follow the last whole line and count for nothing.", style="yellow")
         )

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from kamino.cli.console import json_text, output_console
+from kamino.cli.console import json_text, output_console, safe
 from kamino.cli.options import (
     BackendOption,
     ConstraintsOption,
@@ -128,20 +127,20 @@ def _needed_epsilon(errors: Accuracy | None, accuracy: float | None, plan: RunPl
 def _print_accuracy(console: Console, errors: Accuracy, plan: RunPlan) -> None:
     """The errors to expect, in words and at several epsilons side by side."""
     console.print(
-        Text(f"What to expect for {errors.rows:,} rows, of more than 9 in 10 counts that noise does not hide:")
+        safe(f"What to expect for {errors.rows:,} rows, of more than 9 in 10 counts that noise does not hide:")
     )
     said = errors.sentences()
     for line in (*said[:8], *said[8:][-1:]):
-        console.print(Text(f"  {line}."), soft_wrap=True)
+        console.print(safe(f"  {line}."), soft_wrap=True)
     if errors.assumed:
         names = ", ".join(errors.assumed)
-        console.print(Text(f"  Domains that are missing are taken for ones of 20 values or 100 numbers: {names}."))
+        console.print(safe(f"  Domains that are missing are taken for ones of 20 values or 100 numbers: {names}."))
     grid = _grid("counts come out within")
     budgets = errors.at_epsilons(plan.settings.budget)
     for epsilon, _ in budgets:
         grid.add_column(f"epsilon {epsilon:g}", justify="right")
     for name in errors.columns:
-        grid.add_row(Text(name), *(f"±{errors.column_bound(name, noise=noise):,.0f}" for _, noise in budgets))
+        grid.add_row(safe(name), *(f"±{errors.column_bound(name, noise=noise):,.0f}" for _, noise in budgets))
     grid.add_row("a typical pair", *(f"±{errors.pair_bound(noise=noise):,.0f}" for _, noise in budgets))
     out = (f"{errors.pair_distance(noise=noise):.1%}" for _, noise in budgets)
     grid.add_row("rows out of place in such a pair", *out)
@@ -156,9 +155,9 @@ def print_plan(console: Console, plan: RunPlan) -> None:
         f"{plan.noise_multiplier:.4f} times the sensitivity."
     )
     console.print(f"Privacy unit: {plan.settings.privacy_unit.describe()}.", markup=False)
-    console.print(Text(f"What it means: {plan.meaning_text}."), soft_wrap=True)
+    console.print(safe(f"What it means: {plan.meaning_text}."), soft_wrap=True)
     for warning in (*plan.warnings, *_noise_warning(plan)):
-        console.print(Text(f"Warning: {warning}.", style="bold red"), soft_wrap=True)
+        console.print(safe(f"Warning: {warning}.", style="bold red"), soft_wrap=True)
     if not plan.is_complete:
         console.print(
             f"{len(plan.missing)} domains will be found within the budget ({_finding(plan)}): "
@@ -169,7 +168,7 @@ def print_plan(console: Console, plan: RunPlan) -> None:
         _print_steps(console, plan)
     whole = why_plan_whole(plan)
     for note in (*plan.notes, *((whole,) if whole else ())):
-        console.print(Text(f"Note: {note}.", style="yellow"))
+        console.print(safe(f"Note: {note}.", style="yellow"))
     console.print("What is released, in this order:")
     console.print(_releases(plan))
     if plan.settings.backend is Backend.NEURAL and plan.is_complete:
@@ -199,7 +198,7 @@ def _print_neural(console: Console, plan: RunPlan) -> None:
         console.print("Parameters of the neural model depend on the number of rows: give -n to see them.")
         return
     console.print(f"The neural model, for {plan.num_rows:,} rows (a run takes their noisy number):")
-    console.print(Text("  " + plan.neural.describe().replace("\n", "\n  ")))
+    console.print(safe("  " + plan.neural.describe().replace("\n", "\n  "), keep="\n"))
 
 
 def _print_steps(console: Console, plan: RunPlan) -> None:
@@ -219,7 +218,7 @@ def _steps(plan: RunPlan, sampling: SamplingPlan) -> Table:
     for step, row in zip(sampling.steps, sampling.rows(), strict=True):
         if one_by_one and step.kind not in jointly:
             row = (row[0], "row by row", row[2], "each row is weighed against the rows before it")
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(safe(cell) for cell in row))
     return grid
 
 
@@ -230,7 +229,7 @@ def _open_steps(plan: RunPlan) -> Table:
     for step in plan.requirements.open_steps():
         names = ", ".join(step.among)
         shown = "; ".join(map(print_constraint, step.constraints))
-        grid.add_row(Text(names if len(step.among) == 1 else f"the last of {names}"), step.kind.value, Text(shown))
+        grid.add_row(safe(names if len(step.among) == 1 else f"the last of {names}"), step.kind.value, safe(shown))
     return grid
 
 
@@ -241,8 +240,8 @@ def _releases(plan: RunPlan) -> Table:
     for each in plan.schedule:
         grid.add_row(
             each.part,
-            Text(each.what),
-            Text(_among(each)),
+            safe(each.what),
+            safe(_among(each)),
             *_figures(each, plan.noise_multiplier),
         )
     return grid
@@ -299,5 +298,5 @@ def _measurements(plan: RunPlan) -> Table:
         grid.add_column(title, justify="right")
     for each in plan.expected:
         shown = "give -n" if each.distance is None else f"{each.distance:.4f}"
-        grid.add_row(Text(each.attribute), f"{each.cells:,}", f"{each.sigma:.1f}", shown)
+        grid.add_row(safe(each.attribute), f"{each.cells:,}", f"{each.sigma:.1f}", shown)
     return grid

@@ -10,9 +10,8 @@ import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from kamino.cli.console import error_console, json_text, output_console, track
+from kamino.cli.console import error_console, json_text, output_console, safe, track
 from kamino.cli.options import ConstraintsOption, EncodingOption, SeparatorOption, read_constraints
 from kamino.cli.outputs import certificates_of, refuse_overwriting
 from kamino.constraints import value_types
@@ -221,19 +220,19 @@ def print_report(console: Console, document: Document) -> None:
     """The report in a screen: verdict, constraints, distances, the columns that are furthest off."""
     verdict = document["verdict"]
     if document["internal"]:
-        console.print(Text(f"{verdict['level'].capitalize()}.", style=_COLOURS[verdict["level"]]), end=" ")
+        console.print(safe(f"{verdict['level'].capitalize()}.", style=_COLOURS[verdict["level"]]), end=" ")
     else:
-        console.print(Text(f"{verdict['statement'].capitalize()}; how good it is, this does not tell."), end=" ")
+        console.print(safe(f"{verdict['statement'].capitalize()}; how good it is, this does not tell."), end=" ")
     console.print(f"{_headline(verdict)}, {verdict['columns']} columns")
     for reason in verdict["reasons"]:
         level = reason.get("level")
         text = f"  {reason['text']}: {level}" if level else f"  differs in {reason['text']}"
-        console.print(Text(text, style=_COLOURS.get(level, "")))
+        console.print(safe(text, style=_COLOURS.get(level, "")))
     if document["identifiers"]:
-        console.print(Text(f"  {line_about(document['identifiers'])}"), soft_wrap=True)
+        console.print(safe(f"  {line_about(document['identifiers'])}"), soft_wrap=True)
     if document["extra_columns"]:
         console.print(
-            Text(f"  only in the synthetic table: {visible(', '.join(document['extra_columns']))}"), soft_wrap=True
+            safe(f"  only in the synthetic table: {visible(', '.join(document['extra_columns']))}"), soft_wrap=True
         )
     _print_constraints(console, document)
     _print_distances(console, document)
@@ -245,7 +244,7 @@ def print_report(console: Console, document: Document) -> None:
             [m, *(_distance(document["learning"][m][s]) for s in ("true", "synthetic"))] for m in ("accuracy", "f1")
         ]
         console.print(_table(["models trained on", "true", "synthetic"], means))
-    console.print(Text(document["mark"], style="dim"))
+    console.print(safe(document["mark"], style="dim"))
 
 
 def _headline(verdict: Document) -> str:
@@ -264,7 +263,7 @@ def _print_constraints(console: Console, document: Document) -> None:
     rows = [[c["text"], *(_percent(c[side]) for side in sides)] for c in document["constraints"]]
     console.print(_table(["violations of", *sides], rows))
     for c in (each for each in document["constraints"] if each["not_counted"]):
-        console.print(Text(f"  {c['text']}: not counted: {c['not_counted']}", style=_COLOURS["fair"]), soft_wrap=True)
+        console.print(safe(f"  {c['text']}: not counted: {c['not_counted']}", style=_COLOURS["fair"]), soft_wrap=True)
 
 
 def _print_distances(console: Console, document: Document) -> None:
@@ -286,7 +285,7 @@ def _table(header: list[str], rows: list[list[str]]) -> Table:
     for i, name in enumerate(header):
         grid.add_column(name, justify="right" if i else "left", overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(safe(cell) for cell in row))
     return grid
 
 

@@ -28,6 +28,7 @@ from kamino.cli.options import (
     shown_epsilon,
     tell,
 )
+from kamino.constraints import Constraints
 from kamino.engine import keep_rows, with_types
 from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import InputError, visible
@@ -35,6 +36,7 @@ from kamino.io import read_table
 from kamino.io.text import read_text
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
+from kamino.pipeline.inputs import refuse_unread
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, standing
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.privacy.durable.durable_run import DurableRun
@@ -75,6 +77,7 @@ def suggest(
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
     settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed)
     reading = reading_of(query, separator, encoding, columns, drop)
+    refuse_unread(reading, Constraints(), known)
     facts = RunFacts(
         command="suggest",
         settings=settings,

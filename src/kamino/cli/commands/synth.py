@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
-from kamino.cli.console import error_console, output_console
+from kamino.cli.console import error_console, output_console, safe
 from kamino.cli.options import (
     AcceptOption,
     AnywayOption,
@@ -235,9 +234,9 @@ def _print_dry_run(console: Console, plan: RunPlan, engine: Engine, output: str,
     from kamino.pipeline.plan.expectations import effort_of
 
     print_plan(console, plan)
-    console.print(Text(f"It takes {effort_of(plan).describe()}."), soft_wrap=True)
-    console.print(Text(describe_engine(engine, plan)), soft_wrap=True)
+    console.print(safe(f"It takes {effort_of(plan).describe()}."), soft_wrap=True)
+    console.print(safe(describe_engine(engine, plan)), soft_wrap=True)
     files = [str(path) for path in (shown_source(output), *certificates_of(output), *((model,) if model else ()))]
     rows = "about as many rows as there are" if plan.num_rows is None else f"{plan.num_rows:,} rows"
-    console.print(Text(f"It would spend the whole budget and write {', '.join(files)} with {rows}."), soft_wrap=True)
-    console.print(Text("Dry run: nothing was released, spent or written.", style="bold"))
+    console.print(safe(f"It would spend the whole budget and write {', '.join(files)} with {rows}."), soft_wrap=True)
+    console.print(safe("Dry run: nothing was released, spent or written.", style="bold"))

@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from kamino.cli.console import counted, output_console
+from kamino.cli.console import counted, output_console, safe
 from kamino.cli.outputs import certificates_of, refuse_overwriting, refuse_unwritable
 from kamino.pipeline.verifying.registry_entry import write_entry
 from kamino.pipeline.verifying.verification import Verification
@@ -72,16 +71,16 @@ def print_verification(console: Console, result: Verification, *, every: bool) -
             grid.add_column(title, overflow="fold")
         for each in rows:
             style = "" if each.holds else "bold red"
-            grid.add_row(Text(each.what), Text(each.claimed), Text(each.found, style=style))
+            grid.add_row(safe(each.what), safe(each.claimed), safe(each.found, style=style))
         console.print(grid)
     if result.stated:
-        console.print(Text(f"Stated, and not derived from anything: {', '.join(result.stated)}."))
-    console.print(Text(_signed(result)))
+        console.print(safe(f"Stated, and not derived from anything: {', '.join(result.stated)}."))
+    console.print(safe(_signed(result)))
     count = counted(len(result.findings), "claim")
     if result.holds:
-        console.print(Text(f"The certificate holds: {count} derived again.", style="bold green"))
+        console.print(safe(f"The certificate holds: {count} derived again.", style="bold green"))
     else:
-        console.print(Text(f"The certificate does not hold: {len(result.failed)} of {count} differ.", style="bold red"))
+        console.print(safe(f"The certificate does not hold: {len(result.failed)} of {count} differ.", style="bold red"))
 
 
 def _signed(result: Verification) -> str:

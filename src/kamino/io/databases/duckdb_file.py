@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.databases.queries import refuse_writing
-from kamino.io.normalise import normalise_table
+from kamino.io.normalise import Choose, chosen_columns, every_column, normalise_table
 
 # Otherwise a query could read and write other files, or a table name be taken for a Python variable of the caller.
 _CLOSED: dict[str, str | bool | int | float | list[str]] = {
@@ -22,7 +22,7 @@ _CLOSED: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-def read_duckdb(path: str, statement: str, *, private: bool = False) -> pa.Table:
+def read_duckdb(path: str, statement: str, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Run `statement`, a single query that reads, in the DuckDB file at `path`; it reaches no other file.
 
     Guarantees:
@@ -30,7 +30,8 @@ def read_duckdb(path: str, statement: str, *, private: bool = False) -> pa.Table
     """
     with _opened(path, _CLOSED) as connection, _telling(path):
         answer: pa.Table = _relation(connection, statement, path).to_arrow_table()
-    return normalise_table(answer, where=f"{path}: query", private=private)
+    where = f"{path}: query"
+    return normalise_table(chosen_columns(answer, choose, where=where), where=where, private=private)
 
 
 def columns_of_duckdb(path: str, statement: str) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kamino.errors import InputError
 from kamino.io.databases.queries import refuse_writing
-from kamino.io.normalise import normalise_table
+from kamino.io.normalise import Choose, chosen_columns, every_column, normalise_table
 
 WHERE = "PostgreSQL query"
 _TYPE_KEYS = (b"POSTGRESQL:type", b"ADBC:postgresql:typname")
@@ -32,7 +32,7 @@ _CONNECT_REASONS = {
 _LOST = ("server closed the connection", "no connection to the server", "terminating connection", "SSL SYSCALL error")
 
 
-def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Table:
+def read_postgres(url: str, statement: str, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Run `statement` on the server at `url`.
 
     Guarantees:
@@ -43,6 +43,7 @@ def read_postgres(url: str, statement: str, *, private: bool = False) -> pa.Tabl
     with _reading(url) as cursor:
         cursor.execute(statement)
         table = cursor.fetch_arrow_table()
+    table = chosen_columns(table, choose, where=WHERE)
     return normalise_table(convert_types(table, private=private), where=WHERE, private=private)
 
 

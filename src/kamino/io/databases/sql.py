@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.databases.postgres import enums_of_postgres, read_postgres
+from kamino.io.normalise import Choose, every_column
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 _TABLE_PART = r'(?:[^\W\d][\w$]*|"(?:[^"]|"")+")'
@@ -33,7 +34,7 @@ def split_table(source: str) -> tuple[str, str | None]:
     return (url, table) if mark and is_url(url) and _TABLE_NAME.match(table) else (source, None)
 
 
-def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
+def read_sql(url: str, query: str, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Run `query`, a SELECT or the name of a table, read-only in the database at `url`.
 
     Guarantees:
@@ -46,9 +47,9 @@ def read_sql(url: str, query: str, *, private: bool = False) -> pa.Table:
     if scheme == "duckdb":
         from kamino.io.databases.duckdb_file import read_duckdb  # duckdb is slow to import
 
-        return read_duckdb(duckdb_path(url), statement, private=private)
+        return read_duckdb(duckdb_path(url), statement, private=private, choose=choose)
     if scheme in ("postgresql", "postgres"):
-        return read_postgres(url, statement, private=private)
+        return read_postgres(url, statement, private=private, choose=choose)
     raise InputError(
         f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
         "postgresql://user@host/database, or the path of a file such as .csv or .parquet."

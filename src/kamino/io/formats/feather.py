@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.normalise import normalise_table
+from kamino.io.normalise import Choose, chosen_columns, every_column, normalise_table
 
 
-def read_feather(path: Path, *, private: bool = False) -> pa.Table:
+def read_feather(path: Path, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Read a `.feather` or `.arrow` file, with plain column types."""
     try:
         with pa.OSFile(str(path), "rb") as source, pa.ipc.open_file(source) as reader:
@@ -23,4 +23,4 @@ def read_feather(path: Path, *, private: bool = False) -> pa.Table:
             f"{path}: not a readable Feather file (version 2): damaged, cut short, or of another format. "
             "Write it again."
         ) from None
-    return normalise_table(table, where=str(path), private=private)
+    return normalise_table(chosen_columns(table, choose, where=str(path)), where=str(path), private=private)

@@ -62,7 +62,10 @@ def _read(path: Path, *, private: bool, encoding: str) -> tuple[list[str], dict[
             columns = {name: [] for name in names}
         for key in row:
             if key not in columns and not private:
-                raise InputError(f"{path}:{number}: found a key that the first line does not have. Give all lines all.")
+                raise InputError(
+                    f"{path}:{number}: found a key that the first line does not have, which names the columns. "
+                    "Give the first line all keys, with null where it has no value."
+                )
         for name, cells in columns.items():
             value = row.get(name)
             cells.append(_spelled(value, f"{path}:{number}: column {name!r}", private=private))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.normalise import normalise_table
+from kamino.io.normalise import Choose, chosen_columns, every_column, normalise_table
 from kamino.io.parquet import batches_of, listed_numbers, unnamed_index
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
@@ -23,10 +23,18 @@ class ParquetParts:
 
     is_ordered = True
 
-    def __init__(self, paths: Sequence[Path], *, private: bool = False, part_rows: int = PART_ROWS) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        private: bool = False,
+        part_rows: int = PART_ROWS,
+        choose: Choose = every_column,
+    ) -> None:
         self._states = tuple(FileState.of(path) for path in paths)
         self._private = private
         self._part_rows = part_rows
+        self._choose = choose
         first = self._plain_schema(paths[0])
         for path in paths[1:]:
             if not self._plain_schema(path).equals(first):
@@ -75,7 +83,8 @@ class ParquetParts:
             raise
         except (pa.ArrowException, OSError):
             raise unreadable(path) from None
-        return self._plain(empty.drop_columns(unnamed_index(empty)), listed, path).schema
+        chosen = chosen_columns(empty.drop_columns(unnamed_index(empty)), self._choose, where=str(path))
+        return self._plain(chosen, listed, path).schema
 
     def _plain(self, table: pa.Table, listed: Sequence[str], path: Path) -> pa.Table:
         """The columns as reading the whole file would give them."""

@@ -79,7 +79,7 @@ def _range_of(attribute: AttributeCodec, name: str, ends: tuple[Any, ...]) -> tu
         raise InputError(f"found an interval of {name!r}, whose values have no order; expected a list of values")
     if len(ends) != 2:
         raise InputError(f"found {len(ends)} ends of an interval of {name!r}; expected two, (low, high)")
-    low, high = (_midnight(attribute, end) for end in ends)
+    low, high = (_midnight(attribute, _python(end)) for end in ends)
     try:
         first = 0 if low is None else _first(attribute, lambda value: value >= low)
         last = attribute.num_values - 1 if high is None else _first(attribute, lambda value: value > high) - 1
@@ -123,13 +123,22 @@ def _codes_of(attribute: AttributeCodec, name: str, value: Any) -> IntArray:
 
 def allowed_values(value: Any) -> list[Any]:
     """The values that a condition allows: those of a list, or the one it is."""
-    return list(value) if isinstance(value, Collection) and not isinstance(value, str | bytes) else [value]
+    several = isinstance(value, Collection) and not isinstance(value, str | bytes)
+    return [_python(each) for each in (value if several else [value])]
+
+
+def _python(value: Any) -> Any:
+    """A number or time of numpy, as a column or its largest value gives it, as Python's own."""
+    if isinstance(value, np.datetime64):
+        # Nanoseconds would become a number.
+        value = value.astype("datetime64[us]") if np.datetime_data(value)[0] == "ns" else value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def plain_condition(value: Any) -> Any:
     """What a certificate says of a condition: the values that it allows, or the ends of its interval."""
     if isinstance(value, tuple):
-        return {"from": _plain(value[0]), "to": _plain(value[1])}
+        return {"from": _plain(_python(value[0])), "to": _plain(_python(value[1]))}
     return [_plain(each) for each in allowed_values(value)]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kamino.model.phase import Phase
 from kamino.schema import Attribute, Date, Datetime, Integer, Real
+from kamino.schema.times import fixed_offset
 
 _SECOND, _MINUTE, _HOUR, _DAY, _WEEK = (n * 1_000_000 for n in (1, 60, 3600, 86_400, 604_800))
 # A digit of a phase has at most this many values: more could not be told from noise.
@@ -60,10 +61,9 @@ def _offset(attribute: Datetime) -> int:
     """Return by how many microseconds the clock of a datetime's timezone is ahead of UTC, at the end of the range."""
     if attribute.timezone is None or attribute.max is None:
         return 0
-    if attribute.timezone[0] in "+-":
-        hours, minutes = attribute.timezone[1:].split(":")
-        ahead = dt.timedelta(hours=int(hours), minutes=int(minutes))
-        return (ahead if attribute.timezone[0] == "+" else -ahead) // dt.timedelta(microseconds=1)
+    ahead = fixed_offset(attribute.timezone)
+    if ahead is not None:
+        return ahead * 1_000_000
     try:
         shown = attribute.max.astimezone(zoneinfo.ZoneInfo(attribute.timezone)).utcoffset()
     except OverflowError:

@@ -13,6 +13,7 @@ from kamino.model.marginal.maps.part_maps import Following, can_follow
 from kamino.model.parts import Part
 from kamino.model.protocol import CodeMap, IntArray, ModelAttribute
 from kamino.schema import Codec, Date, Datetime, Integer
+from kamino.schema.times import wall_clock
 
 # Parts are spelled out value by value: of wider domains none is.
 _MOST_CODES = 1 << 20
@@ -65,6 +66,7 @@ def parts_of(codec: Codec, name: str) -> tuple[Part, ...]:
         found |= {f"first digits, without {base:,}s": numbers // base for base in _DIGITS}
     else:
         values = codec[name].decode(np.arange(size, dtype=np.int64))
+        values = wall_clock(values) if isinstance(attribute, Datetime) else values
         kinds = _DAY_PARTS if isinstance(attribute, Date) else {**_DAY_PARTS, **_CLOCK_PARTS}
         found = {kind: _numbers(read(values)) for kind, read in kinds.items()}
     parts = (_part(kind, each, codec[name].null_code) for kind, each in found.items())

@@ -15,7 +15,6 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kamino.schema.attributes import Date, Datetime, GridAttribute, Integer, Real
 from kamino.schema.dtypes import is_text
@@ -25,7 +24,7 @@ from kamino.schema.grid import (
     tick_of_datetime,
     tick_of_decimal,
 )
-from kamino.schema.times import has_short_years
+from kamino.schema.times import has_short_years, wall_clock
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -101,7 +100,7 @@ def _days(array: pa.Array, low: int, high: int) -> Ints:
         numbers = np.clip(_numpy(array.view(pa.int64())), *_room(low, high, per_day))
         if array.type.tz is not None:
             # A zoned timestamp counts UTC; its date is that of the clock on the wall.
-            numbers = _numpy(pc.local_timestamp(pa.array(numbers).view(array.type)).view(pa.int64()))
+            numbers = _numpy(wall_clock(pa.array(numbers).view(array.type)).view(pa.int64()))
         days = numbers // per_day
     return np.clip(days, low, high)
 
