@@ -105,7 +105,7 @@ def test_counts_lie_within_the_stated_errors(name: str) -> None:
     # A plan knows of no seed.
     errors = accuracy_of(Synthesizer(None, rules, trust_domain=True).dry_run(table, num_rows=table.num_rows))
     assert errors is not None
-    for seed in range(12):
+    for seed in range(24):
         made = Synthesizer(None, rules, trust_domain=True, seed=seed)
         drawn = made.fit(table).sample(table.num_rows)
         cells = {column: places(table[column], drawn[column]) for column in table.column_names}

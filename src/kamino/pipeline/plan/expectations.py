@@ -29,13 +29,14 @@ from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
 from kamino.schema import Attribute, Categorical, Date, Datetime, Schema
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-# Normal noise lies within so many sigmas 90 times in 100: of a column that only its first histogram tells of. Later
-# measurements bring more counts within: nearly all, where a column has few values or a table few rows.
-_COLUMN = 1.645
+# Normal noise lies within so many sigmas 91 times in 100, and 90 times once rows are drawn: of a column that only its
+# first histogram tells of. Later measurements bring more counts within: nearly all, where a column has few values or a
+# table few rows.
+_COLUMN = 1.7
 # The same 98 times in 100.
 _SURE = 2.33
 # Of the noise of a pair, what most counts lie within; and by which part of a count a pair is guessed.
-_PAIR = 1.9
+_PAIR = 1.95
 _GUESSED = 0.1
 # Pairs of so many cells are guessed as well as those of the factor above; the error grows with the root of the root.
 _CELLS = 64
