@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sized
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.text import Text
 
@@ -68,6 +67,9 @@ def track(label: str) -> Callable[[Iterable[Item]], Iterable[Item]]:
         if not console.is_terminal:
             yield from items
             return
+        # Slow to import: only where a bar is shown.
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         total = len(items) if isinstance(items, Sized) else None
         with Progress(*columns, console=console, transient=True) as progress:

@@ -14,7 +14,6 @@ from kamino.io.csv import read_csv
 from kamino.io.databases.credentials import shown_source
 from kamino.io.databases.sql import is_url, read_sql, split_table
 from kamino.io.formats.dialect import Dialect
-from kamino.io.frames import read_frame
 from kamino.io.normalise import Choose, chosen_columns, every_column
 from kamino.io.parquet import read_parquet
 from kamino.io.streams.many_files import find_files, is_many
@@ -138,6 +137,8 @@ def _read(source: object, reading: Reading, *, private: bool, choose: Choose) ->
         )
     if isinstance(source, str | os.PathLike):
         return _read_file(Path(os.fspath(source)), reading, private=private, choose=choose)
+    from kamino.io.frames import read_frame
+
     return read_frame(source, private=private, choose=choose)
 
 

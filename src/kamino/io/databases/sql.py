@@ -11,7 +11,6 @@ import re
 import pyarrow as pa
 
 from kamino.errors import InputError
-from kamino.io.databases.postgres import enums_of_postgres, read_postgres
 from kamino.io.normalise import Choose, every_column
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -49,6 +48,8 @@ def read_sql(url: str, query: str, *, private: bool = False, choose: Choose = ev
 
         return read_duckdb(duckdb_path(url), statement, private=private, choose=choose)
     if scheme in ("postgresql", "postgres"):
+        from kamino.io.databases.postgres import read_postgres
+
         return read_postgres(url, statement, private=private, choose=choose)
     raise InputError(
         f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
@@ -75,6 +76,8 @@ def declared_enums(source: object, query: str | None) -> dict[str, tuple[str, ..
         from kamino.io.databases.duckdb_file import enums_of_duckdb  # duckdb is slow to import
 
         return enums_of_duckdb(duckdb_path(source), statement)
+    from kamino.io.databases.postgres import enums_of_postgres
+
     return enums_of_postgres(source, statement)
 
 

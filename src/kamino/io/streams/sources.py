@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from kamino.errors import InputError
-from kamino.io.databases.postgres import relation_bytes
 from kamino.io.databases.sql import duckdb_path, is_table_name, is_url, select_statement, split_table
 from kamino.io.streams.csv_parts import CsvParts
 from kamino.io.streams.many_files import find_files, is_many
@@ -52,6 +51,8 @@ def is_large(source: object, query: str | None = None) -> bool:
         if is_url(str(source)):
             source, query = _address(str(source), query)
         if kind == "postgres":
+            from kamino.io.databases.postgres import relation_bytes
+
             return query is not None and is_table_name(query) and relation_bytes(str(source), query) >= _LARGE[kind]
         path = Path(duckdb_path(str(source))) if kind == "duckdb" else Path(os.fspath(source))
         files = find_files(path) if kind == "parquet" and is_many(path) else (path,)
