@@ -32,7 +32,8 @@ class BaseAttribute(BaseModel):
         A wrong argument raises a SchemaError that lists all that is wrong.  [test_constructor_raises_schema_error]
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Few tables have attributes of every kind: a kind is made ready when it is first used.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     domain_fields: ClassVar[tuple[str, ...]] = ()
 
     nullable: StrictBool = Field(default=False, description="Whether the column may hold nulls.")

@@ -20,7 +20,7 @@ from kamino.schema.schema import Schema
 class _SchemaFile(BaseModel):
     """A table's attributes, each with its type and domain, and the unit whose privacy is protected."""
 
-    model_config = ConfigDict(extra="forbid", title="Kamino schema")
+    model_config = ConfigDict(extra="forbid", title="Kamino schema", defer_build=True)
 
     unit: StrictStr | None = Field(
         default=None,
