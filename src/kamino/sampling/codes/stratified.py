@@ -106,5 +106,5 @@ def draw_one_each(log_weight: FloatArray, rng: np.random.Generator) -> IntArray:
     noise = rng.gumbel(size=log_weight.shape)
     noise += log_weight
     place = np.argmax(noise, axis=1).astype(np.int64)
-    dead = ~np.isfinite(log_weight.max(axis=1, initial=-np.inf))
+    dead = ~np.isfinite(noise[np.arange(len(noise)), place])
     return np.where(dead, -1, place)

@@ -19,13 +19,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, distinct
 from kamino.sampling.codes.count_matrix import count_matrix
 from kamino.sampling.codes.stratified import draw_one_each
 from kamino.sampling.steps.chain.chain_cells import ChainCells
 
 _PIECE = 1 << 22
+# Numbers of the matrices that are at hand at a time: they stay in the second-level cache.
+_MATRICES = 1 << 17
 _TINY = 1e-290
 # Probabilities are multiplied as they are, not as logarithms, where no product of so many rows can vanish.
 _FEW_ROWS = 8
@@ -129,13 +132,12 @@ class _Moves:
         result = np.empty_like(before)
         one = self._takes_one[here]
         result[one] = self._advance_one(here[one], before[one])
-        states = before[:, 1:]
-        lowest = np.where(np.isneginf(states), np.inf, states).min(axis=1, initial=np.inf)
-        narrow = ~(before.max(axis=1) - lowest > _RANGE)
-        short, long = ~one & narrow & self._is_short[here], ~one & ~(narrow & self._is_short[here])
-        for rows in np.unique(self._rows[here[short]]).tolist():
-            self._in_pieces(np.flatnonzero(short & (self._rows[here] == rows)), here, before, result, self._short)
-        self._in_pieces(np.flatnonzero(long), here, before, result, self._long)
+        many = np.flatnonzero(~one)
+        short = self._is_short[here[many]] & _is_narrow(before[many])
+        rows = self._rows[here[many]]
+        for each in distinct(rows[short]).tolist():
+            self._in_pieces(many[short & (rows == each)], here, before, result, self._short)
+        self._in_pieces(many[~short], here, before, result, self._long)
         return result
 
     def into(self, here: IntArray, after: IntArray) -> FloatArray:
@@ -175,7 +177,7 @@ class _Moves:
         advance: Callable[[IntArray, FloatArray], FloatArray],
     ) -> None:
         """Advance the chosen lines so many at a time that their matrices stay small."""
-        lines = max(1, _PIECE // (self._size + 1) ** 2)
+        lines = max(1, _MATRICES // (self._size + 1) ** 2)
         for start in range(0, len(chosen), lines):
             piece = chosen[start : start + lines]
             result[piece] = advance(here[piece], before[piece])
@@ -240,6 +242,13 @@ class _Moves:
     @cached_property
     def _log_stretches(self) -> FloatArray:
         return np.asarray(np.log(np.maximum(self._stretches, _TINY)))
+
+
+def _is_narrow(before: FloatArray) -> NDArray[np.bool_]:
+    """Whether the weights of all states that can be are so near each other that none vanishes beside the largest."""
+    states = before[:, 1:]
+    lowest = np.where(np.isneginf(states), np.inf, states).min(axis=1, initial=np.inf)
+    return np.asarray(~(before.max(axis=1) - lowest > _RANGE))
 
 
 def _log_minus(larger: FloatArray, smaller: FloatArray) -> FloatArray:
