@@ -171,14 +171,16 @@ def _edges(sigma: float, precision: int, bits: int) -> tuple[list[int], list[int
     tails_lower = list(accumulate(reversed(lower)))[::-1]
     tails_upper = list(accumulate(reversed(upper), initial=beyond))[:0:-1]
     total_lower, total_upper = tails_lower[0] + tails_lower[1], tails_upper[0] + tails_upper[1]
-    # P(X >= k) = P(X <= -k), for k = 1 to T.
-    places = slice(1, _last(sigma, bits) + 1)
-    least = [(tail << bits, total_upper) for tail in tails_lower[places]]
-    most = [(tail << bits, total_lower) for tail in tails_upper[places]]
+    # One division each: 2^(2 precision) / total, rounded down and up.
+    inverse_lower, inverse_upper = (1 << 2 * precision) // total_upper, (1 << 2 * precision) // total_lower + 1
+    # P(X >= k) = P(X <= -k), for k = 1 to T; bounds of it times 2^(bits + shift).
+    places, shift = slice(1, _last(sigma, bits) + 1), 2 * precision - bits
+    least = [tail * inverse_lower for tail in tails_lower[places]]
+    most = [tail * inverse_upper for tail in tails_upper[places]]
     one = 1 << bits
     return (
-        [tail // total for tail, total in reversed(least)] + [one + (-tail // total) for tail, total in most],
-        [tail // total for tail, total in reversed(most)] + [one + (-tail // total) for tail, total in least],
+        [tail >> shift for tail in reversed(least)] + [one + (-tail >> shift) for tail in most],
+        [tail >> shift for tail in reversed(most)] + [one + (-tail >> shift) for tail in least],
     )
 
 
@@ -192,10 +194,13 @@ def _weights(sigma: float, precision: int, last: int) -> tuple[list[int], list[i
     ratio_lower, ratio_upper = _exponential(1 / (2 * Fraction(sigma) ** 2), precision)
     square_lower = ratio_lower * ratio_lower >> precision
     square_upper = (ratio_upper * ratio_upper >> precision) + 1
-    lower, upper = [1 << precision], [1 << precision]
+    least = most = 1 << precision
+    lower, upper = [least], [most]
     for _ in range(last):  # w(k + 1) = w(k) q^(2k + 1)
-        lower.append(lower[-1] * ratio_lower >> precision)
-        upper.append((upper[-1] * ratio_upper >> precision) + 1)
+        least = least * ratio_lower >> precision
+        most = (most * ratio_upper >> precision) + 1
+        lower.append(least)
+        upper.append(most)
         ratio_lower = ratio_lower * square_lower >> precision
         ratio_upper = (ratio_upper * square_upper >> precision) + 1
     return lower, upper
