@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from kamino.io.normalise import in_calendar
 from kamino.schema import spelling
 
-# Decides for most columns that a type does not fit, before all cells are looked at.
+# Decides for most columns whether a type fits, before all cells are looked at.
 GLANCE_ROWS = 256
 
 
@@ -65,7 +65,8 @@ def _all_match(text: pa.ChunkedArray, pattern: str) -> bool:
 
 
 def _any_match(text: pa.ChunkedArray, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(text, pattern)).as_py())
+    parts = (text.slice(0, GLANCE_ROWS), text)
+    return any(pc.any(pc.match_substring_regex(part, pattern)).as_py() for part in parts)
 
 
 def _unit(text: pa.ChunkedArray) -> str:

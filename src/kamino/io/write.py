@@ -358,9 +358,10 @@ _SPECIAL_IN_NAMES = r'[",;|\t\r\n]'
 
 
 def _quoted(column: pa.Array, marks: str) -> pa.Array:
-    special = pc.match_substring_regex(column, marks)
-    if not pc.any(special).as_py():
+    # Most columns have few values, and none to quote.
+    if not pc.any(pc.match_substring_regex(pc.unique(column), marks)).as_py():
         return column
+    special = pc.match_substring_regex(column, marks)
     doubled = pc.replace_substring(column, '"', '""')
     quote = pa.scalar('"')
     return pc.if_else(special, pc.binary_join_element_wise(quote, doubled, quote, pa.scalar("")), column)

@@ -105,7 +105,7 @@ def _key_pattern(
     named = key_pattern(name) if by_name else None
     if named is not None or not by_look:
         return named
-    texts = pc.cast(column, value_type(column.type)).drop_null()
+    texts = pc.unique(pc.cast(column, value_type(column.type))).drop_null()
     fits = (p for p, look in _LOOKS.items() if len(texts) and pc.all(pc.match_substring_regex(texts, look)).as_py())
     return next(fits, None)
 
