@@ -44,7 +44,7 @@ class ModelAttribute:
 
 
 #: So many codes are read from a table of the whole domain, where that is not larger than this.
-_MANY_CODES, _MOST_TABLED = 2**12, 2**20
+_MANY_CODES, _MOST_TABLED = 2**12, 2**21
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,7 +82,8 @@ class CodeMap:
     @cached_property
     def _table(self) -> NDArray[Any]:
         """The bin of every code, in the smallest type."""
-        return np.repeat(self.labels, np.diff(self.starts, append=self.size)).astype(np.min_scalar_type(self.bins))
+        labels = self.labels.astype(np.min_scalar_type(self.bins))
+        return np.repeat(labels, np.diff(self.starts, append=self.size))
 
     @staticmethod
     def identity(size: int) -> CodeMap:
