@@ -141,7 +141,7 @@ class InverseCurvature:
         self.diagonal = np.concatenate(diagonal)
         inner = np.eye(starts[-1]) if self.shared else np.zeros((0, 0))
         for each in self.shared:
-            block = each.dense()
+            block = each.dense() if each.block is None else each.block
             inner[np.ix_(each.columns, each.columns)] += block.T @ (block / self.diagonal[each.lines, None])
         self._inner = np.linalg.inv(inner)
 
