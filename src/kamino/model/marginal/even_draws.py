@@ -19,7 +19,9 @@ GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 def spread_points(num_rows: int, rng: np.random.Generator) -> FloatArray:
     """Return evenly spread points in [0, 1), each uniform on its own."""
-    points: FloatArray = (rng.random() + np.arange(num_rows) * GOLDEN) % 1.0
+    points: FloatArray = rng.random() + np.arange(num_rows) * GOLDEN
+    # What `% 1.0` gives, exactly, in a fraction of its time: the numbers are positive.
+    points -= np.floor(points)
     return points
 
 
@@ -38,19 +40,19 @@ def draw_bins(
     """
     num_rows = len(context)
     shuffled = rng.permutation(num_rows)
-    rank = rng.permutation(len(probability)) if scattered else np.arange(len(probability))
-    order = shuffled[stable_order(rank[context[shuffled]])]
+    ranked = rng.permutation(len(probability))[context] if scattered else context
+    order = shuffled[stable_order(ranked[shuffled])]
     points = spread_points(num_rows, rng)
     cumulative = np.cumsum(probability, axis=1)
     cumulative /= cumulative[:, -1:]
     # One ascending array for all contexts: context c occupies [c, c + 1].
     edges = (cumulative + np.arange(len(probability))[:, None]).ravel()
-    found = np.searchsorted(edges, context[order] + points, side="right")
-    bins = found - context[order] * probability.shape[1]
+    mine = context[order]
+    bins = np.searchsorted(edges, mine + points, side="right") - mine * probability.shape[1]
     # Rounding at the seam of two contexts must not leave the context, nor hit a value without mass.
     last = probability.shape[1] - 1 - np.argmax(probability[:, ::-1] > 0, axis=1)
     result = np.empty(num_rows, dtype=np.int64)
-    result[order] = np.clip(bins, 0, last[context[order]])
+    result[order] = np.clip(bins, 0, last[mine])
     return result
 
 
