@@ -126,7 +126,7 @@ def test_wide_counts_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wide_tables_take_some_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """The work for a column does not grow with the columns before it, and each of them has its turn."""
     rng, seen = np.random.default_rng(8), []
-    monkeypatch.setattr(balancing._Table, "of", lambda other, *rest: seen.append(int(other[0])))
+    monkeypatch.setattr(balancing._Tables, "of", lambda others, *rest: seen.extend(int(z[0]) for z in others))
     monkeypatch.setattr(balancing, "_ROUNDS", 0)
     others = [np.full(200, i) for i in range(1, 101)]
     for _ in range(30):

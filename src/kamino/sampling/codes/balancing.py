@@ -64,9 +64,11 @@ def balance(column: IntArray, context: IntArray, others: Sequence[IntArray], rng
     within /= within.sum(axis=1, keepdims=True)
     fits = [z for z in others if len(contexts) * (int(z.max()) + 1) <= _MOST_CELLS and z.any()]
     taken = range(len(fits)) if len(fits) <= _OTHERS else rng.choice(len(fits), _OTHERS, replace=False)
-    tables = [_Table.of(fits[i], groups, context, within) for i in taken]
     result = column.copy()
-    for _ in range(_ROUNDS if tables else 0):
+    if len(fits) == 0:
+        return result
+    tables = _Tables.of([fits[i] for i in taken], groups, context, within)
+    for _ in range(_ROUNDS):
         shuffled = rng.permutation(len(column))
         order = shuffled[stable_order(context[shuffled])]
         first, second = order[:-1:2], order[1::2]
@@ -79,10 +81,11 @@ def balance(column: IntArray, context: IntArray, others: Sequence[IntArray], rng
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Table:
-    """The counts of the column's groups by those of another column, as excess over what is expected.
+class _Tables:
+    """The counts of the column's groups by those of other columns, as excess over what is expected.
 
-    `start` is where each row's line begins, `excess` and `weight` hold all lines one after the other.
+    `start` is where each row's line begins, a row of it for each other column; `excess` and `weight` hold all lines of
+    all tables one after the other: pairs of rows are looked up in all of them at once.
     """
 
     start: NDArray[np.int32]
@@ -90,13 +93,21 @@ class _Table:
     weight: NDArray[np.float32]
 
     @classmethod
-    def of(cls, other: IntArray, groups: IntArray, context: IntArray, within: NDArray[np.float32]) -> _Table:
-        expected = _counts(other, context, columns=len(within)).astype(np.float32) @ within
-        excess = _counts(other, groups, columns=within.shape[1]) - expected
+    def of(
+        cls, others: Sequence[IntArray], groups: IntArray, context: IntArray, within: NDArray[np.float32]
+    ) -> _Tables:
+        width, size = within.shape[1], 0
+        starts, tables = [], []
+        for other in others:
+            expected = _counts(other, context, columns=len(within)).astype(np.float32) @ within
+            excess = _counts(other, groups, columns=width) - expected
+            starts.append((size + other * width).astype(np.int32))
+            tables.append((excess.ravel(), expected.ravel()))
+            size += expected.size
         return cls(
-            start=(other * within.shape[1]).astype(np.int32),
-            excess=excess.ravel().astype(np.float32),
-            weight=np.reciprocal(expected.ravel() + 1, dtype=np.float32),
+            start=np.stack(starts),
+            excess=np.concatenate([excess for excess, _ in tables]).astype(np.float32),
+            weight=np.reciprocal(np.concatenate([expected for _, expected in tables]) + 1, dtype=np.float32),
         )
 
 
@@ -106,21 +117,19 @@ def _counts(rows: IntArray, columns_of: IntArray, *, columns: int | None = None)
     return np.bincount(rows * width + columns_of, minlength=lines * width).reshape(lines, width)
 
 
-def _gaining(
-    tables: Sequence[_Table], groups: IntArray, first: IntArray, second: IntArray
-) -> tuple[IntArray, IntArray]:
+def _gaining(tables: _Tables, groups: IntArray, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     """Return the pairs of rows whose exchange lowers the squared excess in parts of what is expected; count them in."""
     ours, theirs = groups[first].astype(np.int32), groups[second].astype(np.int32)
+    mine, other = tables.start.take(first, axis=1), tables.start.take(second, axis=1)
+    lose, gain = tables.weight * (1 - 2 * tables.excess), tables.weight * (1 + 2 * tables.excess)
+    moved = lose[mine + ours] + lose[other + theirs] + gain[mine + theirs] + gain[other + ours]
+    moved[mine == other] = 0
     change = np.zeros(len(first), dtype=np.float32)
-    for table in tables:
-        mine, other = table.start[first], table.start[second]
-        lose, gain = table.weight * (1 - 2 * table.excess), table.weight * (1 + 2 * table.excess)
-        moved = lose[mine + ours] + lose[other + theirs] + gain[mine + theirs] + gain[other + ours]
-        change += np.where(mine == other, np.float32(0), moved)
+    for each in moved:
+        change += each
     taken = np.flatnonzero(change < 0)
-    first, second, ours, theirs = first[taken], second[taken], ours[taken], theirs[taken]
-    for table in tables:
-        mine, other, size = table.start[first], table.start[second], len(table.excess)
-        table.excess[:] += np.bincount(np.concatenate([mine + theirs, other + ours]), minlength=size)
-        table.excess[:] -= np.bincount(np.concatenate([mine + ours, other + theirs]), minlength=size)
-    return first, second
+    mine, other, ours, theirs = mine[:, taken], other[:, taken], ours[taken], theirs[taken]
+    size = len(tables.excess)
+    tables.excess[:] += np.bincount(np.concatenate([mine + theirs, other + ours], axis=None), minlength=size)
+    tables.excess[:] -= np.bincount(np.concatenate([mine + ours, other + theirs], axis=None), minlength=size)
+    return first[taken], second[taken]
