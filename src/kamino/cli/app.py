@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import importlib
 import sys
@@ -109,7 +108,7 @@ def _options(
 # A fault that Kamino did not foresee.
 FAULT = 3
 # So many new objects make Python look for rings of them.
-NEW_OBJECTS = 50_000
+NEW_OBJECTS = 200_000
 # What a shell says of a program that an interrupt ended.
 STOPPED = 130
 # Typer carries its own copy of click in newer versions and imports it in older ones; this is the class in both.
@@ -127,8 +126,6 @@ def main() -> None:
     sys.excepthook = _tell_class
     sys.unraisablehook = lambda found: _tell_class(found.exc_type)
     threading.excepthook = lambda found: _tell_class(found.exc_type)
-    # At its end Python looks through all objects for rings, which takes longer than some commands.
-    atexit.register(gc.freeze)
     try:
         with ending_in_order(), collecting_seldom():
             outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
@@ -159,6 +156,8 @@ def collecting_seldom() -> Iterator[None]:
     try:
         yield
     finally:
+        # What a run leaves would be looked through now, and once more when Python ends, longer than some commands take.
+        gc.freeze()
         gc.set_threshold(*before)
 
 
