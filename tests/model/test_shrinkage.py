@@ -73,3 +73,41 @@ def test_margins_are_fitted() -> None:
     found = with_margins(one, other)
     np.testing.assert_allclose(found.sum(axis=1), other.sum(axis=1), rtol=1e-3)
     np.testing.assert_allclose(found.sum(axis=0), other.sum(axis=0), rtol=1e-3)
+
+
+def tilted(counts: np.ndarray, strength: float) -> np.ndarray:
+    """The table with both attributes rising together a little: `strength` is about their rank correlation."""
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    u, v = ((np.cumsum(m) - m / 2) / m.sum() * 2 - 1 for m in (rows, columns))
+    return with_margins(counts * np.exp(3 * strength * np.outer(u, v)), counts)
+
+
+def rank_covariance(table: np.ndarray) -> float:
+    u, v = (np.cumsum(m) - m / 2 for m in (table.sum(axis=1), table.sum(axis=0)))
+    return float((u - u.mean()) @ (table - np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()) @ v)
+
+
+def test_correlations_stay() -> None:
+    """A dependence too weak to show in single cells keeps its rank correlation where the order is known."""
+    rng = np.random.default_rng(7)
+    kept, lost = [], []
+    for _ in range(10):
+        expected = independent(rng)
+        true = tilted(expected, 0.05)
+        given = measured(true, rng, sigma=3 * SIGMA)
+        wanted = rank_covariance(true)
+        kept.append(rank_covariance(shrink_pair(given, expected, true, SHAPE).counts) / wanted)
+        lost.append(rank_covariance(shrink_pair(given, expected, true).counts) / wanted)
+    assert np.mean(kept) == pytest.approx(1.0, abs=0.25)
+    assert np.mean(lost) < 0.6
+
+
+def test_null_has_no_rank() -> None:
+    """What the last value, without a rank, says of the others is shrunk with the rest: noise alone goes there."""
+    rng = np.random.default_rng(8)
+    expected = independent(rng)
+    given = measured(expected, rng)
+    ranked = (SHAPE[0] - 1, SHAPE[1] - 1)
+    found, plain = (shrink_pair(given, expected, expected, each).counts for each in (ranked, None))
+    np.testing.assert_allclose(found[-1], plain[-1], atol=SIGMA)
+    np.testing.assert_allclose(found.sum(axis=0), given.counts.sum(axis=0), atol=1e-6)

@@ -170,10 +170,18 @@ def _polish(
         if each.key not in before:
             return each
         pair = tuple(levels.attribute[v] for v in each.attributes)
-        return shrink_pair(each, before[each.key], levels.seen(now[pair], pair, each.attributes))
+        ranked = _ranked(frame, pair, each.counts.shape)
+        return shrink_pair(each, before[each.key], levels.seen(now[pair], pair, each.attributes), ranked)
 
     clean = [cleaned(each) for each in combine(measured)]
     return _infer(frame, cliques, clean, fit, effort, prior=prior, polish=True)
+
+
+def _ranked(frame: Frame, pair: Clique, shape: Sequence[int]) -> list[int] | None:
+    """Return how many of the measured values of each attribute have an order, null not; None if one has no order."""
+    if not all(frame.attributes[a].ordered or size == 2 for a, size in zip(pair, shape, strict=True)):
+        return None
+    return [size - (size > 2 and frame.null_bin(a) is not None) for a, size in zip(pair, shape, strict=True)]
 
 
 def _infer(
