@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,7 @@ from kamino.model.marginal.pairs.selection import (
     EMPTY_CELL,
     GROWTH_FREE,
     GROWTH_POWER,
+    LEFT,
     LOOK,
     MEAN_ABSOLUTE,
     Limits,
@@ -84,12 +86,21 @@ def test_shares_must_add_up():
 
 
 def left_by_noise(candidate, sigma):
-    noise = sigma * candidate.noise_factor
-    return np.minimum(MEAN_ABSOLUTE * noise, candidate.answer + EMPTY_CELL * noise).sum()
+    noise = 1 / np.sqrt(1 / (sigma * candidate.noise_factor) ** 2 + 1 / candidate.known**2)
+    if len(candidate.attributes) > 1:
+        noise *= LEFT
+    return candidate.times * np.minimum(MEAN_ABSOLUTE * noise, candidate.answer + EMPTY_CELL * noise).sum()
+
+
+SINGLES = 3.5
+
+
+def cells_of(candidate):
+    return candidate.answer.size * (SINGLES if len(candidate.attributes) == 1 else 1.0)
 
 
 def gain_together(chosen, sigma):
-    shares = divide_by_cells([s.answer.size for s in chosen])
+    shares = divide_by_cells([cells_of(s) for s in chosen])
     gains = [s.error - left_by_noise(s, sigma / np.sqrt(share)) for s, share in zip(chosen, shares, strict=True)]
     return sum(max(gain, 0.0) for gain in gains)
 
@@ -99,8 +110,8 @@ def greedy(candidates, sizes, sigma, limits):
     picked, value, left = [], 0.0, list(candidates)
     size = build_tree(sizes, []).cells
     while left and len(picked) < limits.marginals:
-        taken = sum(s.answer.size ** (2 / 3) for s in picked)
-        gains = [s.error - left_by_noise(s, sigma * np.sqrt(1 + taken / s.answer.size ** (2 / 3))) for s in left]
+        taken = sum(cells_of(s) ** (2 / 3) for s in picked)
+        gains = [s.error - left_by_noise(s, sigma * np.sqrt(1 + taken / cells_of(s) ** (2 / 3))) for s in left]
         ranks = {}
         for i in sorted(range(len(left)), key=lambda i: -gains[i])[:LOOK]:
             cells = build_tree(sizes, [*(p.attributes for p in picked), left[i].attributes]).cells
@@ -130,7 +141,12 @@ def test_lazy_selection_is_greedy_selection(seed):
             factor = float(rng.choice([1.0, 0.7]))
             error = float(rng.exponential(300))
             candidates.append(Scored(attributes=attributes, error=error, answer=answer, noise_factor=factor))
-    sigma, limits = float(rng.choice([0.5, 3.0])), Limits(marginals=30, cells=int(rng.choice([500, 5_000, 50_000])))
+    for a in range(8):
+        answer, known, times = rng.dirichlet(np.ones(sizes[a])) * 3000, float(rng.exponential(20)), float(rng.random())
+        single = Scored(attributes=(a,), error=0.0, answer=answer, known=known, times=times)
+        candidates.append(replace(single, error=left_by_noise(single, np.inf)))
+    sigma, cells = float(rng.choice([0.5, 3.0])), int(rng.choice([500, 5_000, 50_000]))
+    limits = Limits(marginals=30, cells=cells, single_weight=SINGLES)
     found = select(candidates, sizes=sizes, cliques=[], sequence=None, sigma=sigma, limits=limits)
     wanted = greedy(candidates, sizes, sigma, limits)
     assert [id(s) for s in found] == [id(s) for s in wanted]

@@ -39,6 +39,7 @@ RULES = (
     "soft: check (r > 1)",
     "weight 2: not (t1.f > t2.f and t1.r < t2.r)",
     "check (d <= e)",
+    "check (a <= w)",
     "a -> d",
     "d -> m",
     "d -> m\ncheck (m <= 6)",

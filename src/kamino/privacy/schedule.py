@@ -63,6 +63,8 @@ class PlannedRelease:
 
     noise_multiplier: exact for `EACH`; otherwise that of one release that costs all it can, so that none has less.
     share: the part of a budget it may cost, `whole` being the noise multiplier of a release that costs all of it.
+    single_weight: how often the cells of a release about one attribute count where others share the budget with it.
+    chosen: whether it is chosen by distances that its part releases before, so that there is none without them.
     gives_way: whether releases planned as `AT_MOST` are paid by this one. sigma: the scale of the noise, where known.
     says: what the ledger's text has in it. sensitivity: of counts to one row, if they are no histogram. delta: what it
     costs of delta; from_aside: what it takes of the delta that an earlier release set aside.
@@ -82,6 +84,8 @@ class PlannedRelease:
     most: int = 1
     share: float = 0.0
     whole: float | None = None
+    single_weight: float = 1.0
+    chosen: bool = False
     gives_way: bool = False
     sigma: float | None = None
     sensitivity: Sensitivity | None = None
@@ -137,6 +141,10 @@ class PlannedRelease:
         if self.sampling_rate is not None and rate != self.sampling_rate:
             return f"sampling rate {rate}, planned {self.sampling_rate}"
         return ""
+
+    def cells_of(self, entry: Entry) -> float:
+        """The cells that the part of a shared budget goes by."""
+        return weighed_cells(math.prod(entry.shape), len(entry.attributes), self.single_weight)
 
     def match(self, entry: Entry, neighbours: Neighbours) -> bool:
         """Whether an entry of a ledger is what was planned."""
@@ -215,6 +223,8 @@ class Schedule:
 
     def _takes(self, place: int, taken: Sequence[Sequence[Entry]], entry: Entry, neighbours: Neighbours) -> bool:
         planned = self.releases[place]
+        if planned.chosen and not any(taken[i] for i, each in enumerate(self.releases) if _scores(each, planned.part)):
+            return False
         return len(taken[place]) < planned.most and planned.match(entry, neighbours)
 
     def _nearest(self, entry: Entry, neighbours: Neighbours) -> str:
@@ -249,7 +259,7 @@ class Schedule:
             elif expected is not None and not math.isclose(total, expected, rel_tol=_TOTALS, abs_tol=_TOTALS):
                 yield f"{text} {expected:.6g}"
             if planned.rule in (Rule.TOGETHER, Rule.REST):
-                parts = divide_by_cells([math.prod(entry.shape) for entry in entries]) * total
+                parts = divide_by_cells([planned.cells_of(entry) for entry in entries]) * total
                 if not np.allclose(own, parts, rtol=1e-6):
                     yield f"{planned.part}, {planned.what}: not divided by cells as planned"
 
@@ -258,7 +268,16 @@ class Schedule:
         return [each.to_json() for each in self.releases]
 
 
-def divide_by_cells(cells: Sequence[int] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _scores(planned: PlannedRelease, part: str) -> bool:
+    return planned.part == part and planned.kind == "vector"
+
+
+def weighed_cells(cells: int, num_attributes: int, single_weight: float) -> float:
+    """Return the cells of a marginal as `divide_by_cells` is to see them: those of one attribute count more often."""
+    return cells * single_weight if num_attributes == 1 else float(cells)
+
+
+def divide_by_cells(cells: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how a budget is divided among marginals with these numbers of cells, as fractions of 1.
 
     Errors sum to `sum_i cells_i * sigma_i` under `sum_i sigma_i^-2` fixed: least for shares ~ cells ** (2/3).

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kamino.model.marginal.assemble import build_network, measure_links
-from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins
+from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins, spread_anew
 from kamino.model.marginal.columns.histogram import Histogram, first_map, measure_histogram
 from kamino.model.marginal.columns.resolution import group_bins
 from kamino.model.marginal.frame import Frame, positions
@@ -105,8 +105,13 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
         forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}),
         joined=tuple(link.owners for link in links),
         determined=_known(frame, functional),
+        histograms={i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone},
+        gaps=settings.groups,
     )
-    fit = fit_rounds(frame, first, measurer, purse, rounds)
+    fit, counted = fit_rounds(frame, first, measurer, purse, rounds)
+    again = {i: each for i, each in counted.items() if each is not histograms[i]}
+    cells = [spread_anew(each, again[i]) if i in again else each for i, each in enumerate(frame.cells)]
+    frame = replace(frame, cells=tuple(cells))
     tables = measure_links(frame, fit, links, histograms, measurer, purse)
     return replace(build_network(frame, fit, histograms, tables, purse), maps=maps.learned)
 

@@ -15,9 +15,19 @@ from kamino.model.marginal.graph.factor import first_of_runs
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement, interactions_of
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.graph.two_levels import Levels
+from kamino.model.marginal.maps.gaps import Gap
 from kamino.model.marginal.maps.relative import Relative
 from kamino.model.marginal.purse import Purse
-from kamino.model.protocol import Candidate, Cells, FloatArray, IntArray, Measurer, ModelAttribute, View
+from kamino.model.protocol import (
+    Candidate,
+    Cells,
+    ConditionalMap,
+    FloatArray,
+    IntArray,
+    Measurer,
+    ModelAttribute,
+    View,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,7 +37,7 @@ class Frame:
     Without a sequence, attributes of a chain come in its order. `relatives` are attributes that are read relative to
     another. `groups` and `nulls` say how bins are joined at lower resolutions. A pair is measured by its interactions
     where that takes the noise down to `interactions` times or less. `noise` is the standard deviation of a cell of a
-    pair, if some thirty pairs share the budget.
+    pair, if some thirty pairs share the budget. `gaps` are pairs that may be read by their difference.
     """
 
     attributes: tuple[ModelAttribute, ...]
@@ -41,6 +51,7 @@ class Frame:
     nulls: Mapping[int, IntArray] = field(default_factory=dict)
     interactions: float = 0.0
     noise: float = LEAST_SIGMA
+    gaps: Mapping[Clique, Gap] = field(default_factory=dict)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -82,12 +93,39 @@ class Frame:
         label = int(cells(np.array([null], dtype=np.int64))[0])
         return label if np.sum(cells.labels == label) == 1 else None
 
+    def ranked(self, a: int) -> int:
+        """The number of bins of an ordered attribute, the first ones, that have an order: all but null."""
+        return self.sizes[a] - (self.null_bin(a) is not None)
+
+    def gap_in(self, clique: Clique) -> tuple[Gap, int]:
+        """Return the two of three attributes that are read by their difference, and the third one.
+
+        Where there are several, that of the lower attribute with most bins.
+        """
+        inside = [gap for pair, gap in self.gaps.items() if set(pair) <= set(clique)]
+        gap = max(inside, key=lambda each: self.sizes[each.low])
+        return gap, next(a for a in clique if a not in (gap.low, gap.high))
+
     def grouped(self, clique: Clique, resolution: Resolution) -> tuple[IntArray | None, tuple[int, ...]]:
         """Return the measured cell of each cell of a marginal, and the shape of what is measured."""
+        if resolution is Resolution.GAPS:
+            return self._by_gap(clique, self._group(self.gap_in(clique)[1], Resolution.GROUPS))
         return group_cells([self._group(a, resolution) for a in clique], [self.sizes[a] for a in clique])
+
+    def _by_gap(self, clique: Clique, group: IntArray | None) -> tuple[IntArray, tuple[int, ...]]:
+        """The same of a triple of which two are read by their difference; `group` is that of the third's values."""
+        gap, third = self.gap_in(clique)
+        own = np.arange(self.sizes[third], dtype=np.int64) if group is None else group
+        size = int(own.max()) + 1
+        order = (gap.low, gap.high, third)
+        cells = gap.labels[:, :, None] * size + own[None, None, :]
+        return cells.transpose([order.index(a) for a in clique]).ravel(), (gap.size, size)
 
     def variables(self, clique: Clique, resolution: Resolution = Resolution.BINS) -> Clique:
         """Return the variables over which a marginal of attributes is measured at a resolution."""
+        if resolution is Resolution.GAPS:
+            third = self.gap_in(clique)[1]
+            return self.levels.variables([(a, a == third) for a in clique])
         return self.levels.variables([(a, self._group(a, resolution) is not None) for a in clique])
 
     def _on_variable(self, a: int, resolution: Resolution) -> IntArray | None:
@@ -103,8 +141,23 @@ class Frame:
 
     def candidate(self, clique: Clique, resolution: Resolution = Resolution.BINS) -> Candidate:
         """Name the marginal over `clique` for the private side."""
+        if resolution is Resolution.GAPS:
+            gap, third = self.gap_in(clique)
+            high, other = self.attributes[gap.high].name, self.attributes[third].name
+            read: dict[str, View] = {high: self._difference(gap), other: self._read(third, Resolution.GROUPS)}
+            return Candidate(attributes=(high, other), binning=read)
         views = {self.attributes[a].name: self._read(a, resolution) for a in clique}
         return Candidate(attributes=tuple(views), binning=views)
+
+    def _difference(self, gap: Gap) -> ConditionalMap:
+        """How the higher attribute of a pair is read by its difference to the lower one."""
+        return ConditionalMap(
+            base=self.attributes[gap.low].name,
+            over=self.cells[gap.low].map,
+            own=self.cells[gap.high].map,
+            labels=gap.labels,
+            bins=gap.size,
+        )
 
     def _read(self, a: int, resolution: Resolution) -> View:
         """How attribute `a` is read at a resolution: one and the same view each time, so that it is read once."""
@@ -116,6 +169,18 @@ class Frame:
     @cached_property
     def _views(self) -> dict[tuple[int, Resolution], View]:
         return {}
+
+    def _cells_on(
+        self, clique: Clique, variables: Clique, resolution: Resolution
+    ) -> tuple[IntArray | None, tuple[int, ...]]:
+        """Return the measured cell of each cell of the variables, and the shape of what is measured."""
+        sizes = [self.levels.all_sizes[v] for v in variables]
+        if resolution is not Resolution.GAPS:
+            return group_cells([self._on_variable(a, resolution) for a in clique], sizes)
+        third = self.gap_in(clique)[1]
+        values = np.arange(sizes[clique.index(third)], dtype=np.int64)
+        group = self._on_variable(third, Resolution.GROUPS)
+        return self._by_gap(clique, values if group is None else group)
 
     def noise_factor(self, clique: Clique, resolution: Resolution) -> float:
         """Return by how much less noise a marginal has for the same cost because its interactions are measured."""
@@ -135,8 +200,7 @@ class Frame:
         asked = self.candidate(clique, resolution)
         multiplier = purse.take(" x ".join(asked.attributes), share)
         variables = self.variables(clique, resolution)
-        sizes = [self.levels.all_sizes[v] for v in variables]
-        group, shape = group_cells([self._on_variable(a, resolution) for a in clique], sizes)
+        group, shape = self._cells_on(clique, variables, resolution)
         factor = self.noise_factor(clique, resolution)
         if factor < 1:
             noisy = measurer.interaction(asked.attributes, asked.binning, noise_multiplier=multiplier)

@@ -26,7 +26,7 @@ from kamino.model.marginal.maps.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.maps.part_maps import Following
 from kamino.model.marginal.maps.relations import INDEPENDENCE, RelationLimits, can_relate
 from kamino.model.marginal.maps.step_maps import MOST_STEPS, can_step
-from kamino.model.marginal.pairs.rounds import Effort, most_marginals
+from kamino.model.marginal.pairs.rounds import Effort, most_marginals, single_weight
 from kamino.model.marginal.pairs.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
 from kamino.model.marginal.purse import BudgetShares, multiplier_of_share
 from kamino.model.parts import KnownMap
@@ -200,6 +200,11 @@ class _Draft:
         return found
 
     @property
+    def comparisons(self) -> int:
+        """The most pairs of attributes of which a check may say that one is never below the other."""
+        return sum(1 for names in self.hints.allowed if len(set(names)) == 2)
+
+    @property
     def linked(self) -> tuple[tuple[str, str], ...]:
         """The dependencies from a wide attribute to a small one."""
         sizes = {a.name: a.size for a in self.attributes}
@@ -343,6 +348,8 @@ class _Draft:
         place = positions(self.attributes)
         triples = shares.triples if self.settings.triples and len(self.attributes) > 2 else 0.0
         least = TRIPLE_CELLS if triples else 1
+        # Attributes are counted again in bins, and categories value by value.
+        counted = max(len(first_cells(a)) if not a.ordered else self.bins[a.name] for a in self.attributes)
         for i, (scores, marginals) in enumerate(zip(shares.scores, shares.rounds, strict=True)):
             last = i == len(shares.rounds) - 1
             most = most_marginals(i, len(self.attributes))
@@ -369,7 +376,7 @@ class _Draft:
                     choose=len(self.names),
                     or_fewer=True,
                     noise_multiplier=self.noise(triples),
-                    most_cells=most_triple_scores(len(self.names)),
+                    most_cells=most_triple_scores(len(self.names), self.comparisons),
                     share=triples,
                     whole=self.noise_multiplier,
                     gives_way=True,
@@ -377,14 +384,15 @@ class _Draft:
             yield PlannedRelease(
                 part=round_name(i),
                 kind="counts",
-                what="marginals, chosen by their distances",
+                what="marginals, chosen by their distances, and attributes whose noise is in many of them",
                 attributes=self.names,
                 choose=min(4, len(self.names)) if i == TRIPLES_ROUND and triples else 2,
                 or_fewer=True,
-                fewest=2,
                 rule=Rule.REST if last else Rule.TOGETHER,
                 noise_multiplier=self.noise(1.0 if last else marginals),
-                most_cells=max(least, min(widest, effort.limit(self.noise_multiplier, i, len(shares.rounds)))),
+                most_cells=max(least, counted, min(widest, effort.limit(self.noise_multiplier, i, len(shares.rounds)))),
+                single_weight=single_weight(len(self.names)),
+                chosen=True,
                 most=most if i else max(most, len(forced_pairs(self.hints, place))),
                 share=marginals,
                 whole=self.noise_multiplier,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,14 +46,31 @@ def choose_bins(
         outer = within(histogram.starts)
         labels = np.cumsum(np.append(0, (np.diff(labels) != 0) | (np.diff(outer) != 0)))
     bins = int(labels.max()) + 1
+    code_map = CodeMap(size=attribute.size, bins=bins, starts=histogram.starts, labels=labels)
+    return Cells(map=code_map, width=histogram.width, share=_shares(histogram, code_map))
+
+
+def _shares(histogram: Histogram, code_map: CodeMap) -> FloatArray:
+    """Return each run's share of its bin; by width in a bin without counts."""
+    labels, bins, width = code_map.labels, code_map.bins, histogram.width
     counts = np.maximum(histogram.counts, 0.0)
     total = np.bincount(labels, weights=counts, minlength=bins)
-    width = histogram.width
     span = np.bincount(labels, weights=width, minlength=bins)
     empty = total <= 0
-    share = np.where(empty[labels], width / span[labels], counts / np.where(empty, 1.0, total)[labels])
-    code_map = CodeMap(size=attribute.size, bins=bins, starts=histogram.starts, labels=labels)
-    return Cells(map=code_map, width=width, share=share)
+    share: FloatArray = np.where(empty[labels], width / span[labels], counts / np.where(empty, 1.0, total)[labels])
+    return share
+
+
+def spread_anew(cells: Cells, histogram: Histogram) -> Cells:
+    """Return the cells with their runs' shares by a later histogram of the same runs; what is closed stays closed.
+
+    Guarantees:
+        A value that a check forbids gets no share.  [test_what_is_closed_stays_closed]
+    """
+    labels, bins = cells.map.labels, cells.map.bins
+    share = np.where(cells.share > 0, _shares(histogram, cells.map), 0.0)
+    total = np.bincount(labels, weights=share, minlength=bins)[labels]
+    return replace(cells, share=np.where(total > 0, share / np.where(total > 0, total, 1.0), cells.share))
 
 
 def _merge_neighbours(attribute: ModelAttribute, histogram: Histogram, limits: BinLimits) -> IntArray:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kamino.model.marginal.columns.denoise import SPIKE, even_out, shrink
 from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
+from kamino.model.marginal.graph.measurement import LEAST_SIGMA
 from kamino.model.phase import Phase, PhaseWeights
 from kamino.model.protocol import CodeMap, FloatArray, IntArray, ModelAttribute
 from kamino.schema.coding.joint_codes import even_starts
@@ -55,6 +56,13 @@ class Histogram:
     def width(self) -> IntArray:
         """The number of codes in each run."""
         return np.diff(self.starts, append=self.size)
+
+    def joined(self, noisy: FloatArray, sigma: float) -> Histogram:
+        """Return the histogram of categories with a second count of its runs, weighed by inverse variance."""
+        first, second = np.maximum(self.sigma, LEAST_SIGMA) ** -2.0, max(sigma, LEAST_SIGMA) ** -2.0
+        both = (self.noisy * first + noisy * second) / (first + second)
+        deviation = (first + second) ** -0.5
+        return replace(self, noisy=both, sigma=deviation, counts=shrink(both, float(deviation.max())))
 
 
 def levels(attribute: ModelAttribute) -> int:

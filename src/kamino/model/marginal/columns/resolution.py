@@ -15,11 +15,12 @@ from kamino.model.protocol import FloatArray, IntArray
 
 
 class Resolution(enum.IntEnum):
-    """How the bins of ordered attributes are read in one marginal."""
+    """How the bins of ordered attributes are read in one marginal; with `GAPS`, two of them by their difference."""
 
     BINS = 0
     GROUPS = 1
     NULLS = 2
+    GAPS = 3
 
 
 def group_bins(mass: FloatArray, null: int | None, groups: int) -> IntArray | None:

@@ -7,17 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer
 from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
+from kamino.model.marginal.maps.gaps import Gap, find_gap
 from kamino.model.marginal.pairs.prior import independent_prior
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
+from kamino.model.marginal.pairs.singles import count_again, single_candidate, single_candidates
 from kamino.model.marginal.purse import Purse
-from kamino.model.protocol import FloatArray, Measurer
-from kamino.privacy.schedule import PlannedRelease, Rule, divide_by_cells
+from kamino.model.protocol import Candidate, FloatArray, Measurer
+from kamino.privacy.schedule import PlannedRelease, Rule, divide_by_cells, weighed_cells
 
 #: Marginals chosen in a round, at most, for each attribute of the table; the last entry holds for later rounds.
 MARGINALS_PER_ATTRIBUTE = (1.0, 1.4, 2.0, 6.0)
@@ -25,6 +28,14 @@ MARGINALS_PER_ATTRIBUTE = (1.0, 1.4, 2.0, 6.0)
 DETERMINED = 0.93
 #: ... and guessing without the other is right for less than this.
 GUESSED = 0.90
+
+
+def single_weight(num_attributes: int) -> float:
+    """Return how often the cells of an attribute count that is counted again beside pairs: it is in all of its pairs.
+
+    Half of them, for the noise of a pair has other parts, too.
+    """
+    return max((num_attributes - 1) / 2, 1.0)
 
 
 def most_marginals(index: int, num_attributes: int) -> int:
@@ -72,7 +83,9 @@ class RoundPlan:
 
     `rounds` are the planned releases of each: distances (of pairs; in one round, of triples too), then marginals.
     `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
-    `joined` attributes that must share a clique, `determined` what is known to be a function of what.
+    `joined` attributes that must share a clique, `determined` what is known to be a function of what. `histograms` are
+    those of attributes that may be counted again value by value. Pairs that checks compare are read by differences, in
+    at most `gaps` groups (0: not at all).
     """
 
     rounds: tuple[tuple[PlannedRelease, ...], ...]
@@ -81,11 +94,19 @@ class RoundPlan:
     forced: tuple[Clique, ...] = ()
     joined: tuple[Clique, ...] = ()
     determined: Mapping[int, int] = field(default_factory=dict)
+    histograms: Mapping[int, Histogram] = field(default_factory=dict)
+    gaps: int = 0
 
 
-def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, purse: Purse, plan: RoundPlan) -> Fit:
-    """Measure in rounds until the budget, but for what is reserved, is used; return the fitted model."""
-    levels = frame.levels
+def fit_rounds(
+    frame: Frame, first: Sequence[Measurement], measurer: Measurer, purse: Purse, plan: RoundPlan
+) -> tuple[Fit, dict[int, Histogram]]:
+    """Measure in rounds until the budget, but for what is reserved, is used.
+
+    Returns the fitted model, and the histograms of the plan with what was counted again.
+    """
+    levels, noisy = frame.levels, purse.noise_multiplier > 0
+    histograms = dict(plan.histograms)
     measured = [replace(m, attributes=levels.bins(m.attributes)) for m in first]
     pairs_seen = {m.attributes for m in first if len(m.attributes) > 1} | set(frame.allowed)
     cliques = [levels.bins(each) for each in (*((i,) for i in range(len(frame.sizes))), *pairs_seen, *plan.joined)]
@@ -98,15 +119,24 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
         asked: dict[Clique, FloatArray] = {pair: answers[pair] for pair in pairs}
         scored = score_pairs(frame, measurer, purse, asked, scores[0].share, forced=plan.forced)
         if len(scores) > 1:
+            frame = replace(frame, gaps=_find_gaps(frame, answers, plan.gaps))
             scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)
         known = {**find_determined(answers, sorted(pairs_seen), frame.num_rows), **plan.determined}
         useful = [s for s in scored if not _is_implied(s.attributes, known)]
+        if noisy:
+            useful += single_candidates(frame, measured, answers, scored, histograms)
         last = marginals.rule is Rule.REST
         share = purse.left - plan.reserved if last else marginals.share
         chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
-        parts = divide_by_cells([s.answer.size for s in chosen])
-        measurer.expect([frame.candidate(s.attributes, s.resolution) for s in chosen])
+        weight = single_weight(len(frame.sizes))
+        parts = divide_by_cells([weighed_cells(s.answer.size, len(s.attributes), weight) for s in chosen])
+        measurer.expect([_candidate(frame, s, histograms) for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
+            a = s.attributes[0]
+            if len(s.attributes) == 1 and a in histograms:
+                again, histograms[a] = count_again(frame, measurer, purse, a, share * float(part), histograms[a])
+                measured.append(again)
+                continue
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
             variables = measured[-1].attributes
             if s.attributes in answers:
@@ -115,10 +145,30 @@ def fit_rounds(frame: Frame, first: Sequence[Measurement], measurer: Measurer, p
             if variables not in cliques:
                 cliques.append(variables)
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior)
-    noisy = purse.noise_multiplier > 0
     if _spend_rest(frame, measurer, purse, plan, measured):
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior, polish=not noisy)
-    return _polish(frame, cliques, measured, before, fit, plan.effort, prior) if noisy else fit
+    if noisy:
+        fit = _polish(frame, cliques, measured, before, fit, plan.effort, prior)
+    return fit, histograms
+
+
+def _candidate(frame: Frame, scored: Scored, histograms: Mapping[int, Histogram]) -> Candidate:
+    """Name what was chosen for the private side."""
+    if len(scored.attributes) == 1:
+        return single_candidate(frame, scored.attributes[0], histograms.get(scored.attributes[0]))
+    return frame.candidate(scored.attributes, scored.resolution)
+
+
+def _find_gaps(frame: Frame, answers: Mapping[Clique, FloatArray], groups: int) -> dict[Clique, Gap]:
+    """Return the pairs of ordered attributes that checks compare, and how they are read by their differences."""
+    found: dict[Clique, Gap] = {}
+    for clique, mask in frame.allowed.items() if groups else ():
+        usual = [a for a in clique if frame.attributes[a].ordered and a not in frame.relatives]
+        if len(clique) == 2 and len(usual) == 2:
+            pair = (clique[0], clique[1])
+            gap = find_gap(pair, mask, answers[clique], [frame.ranked(a) for a in pair], groups)
+            found |= {clique: gap} if gap is not None else {}
+    return found
 
 
 def _choose(
@@ -136,6 +186,7 @@ def _choose(
             marginals=most_marginals(index, len(frame.sizes)),
             cells=plan.effort.limit(sigma, index, len(plan.rounds), frame.num_rows),
             forest=index == 0,
+            single_weight=single_weight(len(frame.sizes)),
         ),
         forced=plan.forced if index == 0 else (),
         after=levels.after(frame.after),

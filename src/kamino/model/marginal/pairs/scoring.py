@@ -52,9 +52,13 @@ def most_pair_scores(num_attributes: int) -> int:
     return len(Resolution) * math.comb(num_attributes, 2)
 
 
-def most_triple_scores(num_attributes: int) -> int:
-    """Return how many distances of triples and quadruples one release has at most."""
-    return min(MOST_TRIPLES, math.comb(num_attributes, 3)) + min(MOST_QUADRUPLES, math.comb(num_attributes, 4))
+def most_triple_scores(num_attributes: int, comparisons: int = 0) -> int:
+    """Return how many distances of triples and quadruples one release has at most.
+
+    `comparisons`: the pairs that checks compare, which are scored by their difference with each other attribute.
+    """
+    gaps = comparisons * max(num_attributes - 2, 0)
+    return min(MOST_TRIPLES, math.comb(num_attributes, 3)) + min(MOST_QUADRUPLES, math.comb(num_attributes, 4)) + gaps
 
 
 def needed_for_scores(frame: Frame, noise_multiplier: float) -> float:
@@ -103,27 +107,36 @@ def score_triples(
 
     Guarantees:
         The parity of three and of four columns is found.  [test_parity_is_found]
+        What depends on a difference is found.  [test_what_follows_a_difference_is_found]
     """
     inner = [i for i, size in enumerate(frame.sizes) if size > 1]
     sizes = {a: frame.grouped((a,), Resolution.GROUPS)[1][0] for a in inner}
-    cliques = [*small_triples(sizes), *binary_quadruples(sizes)]
-    if not cliques:
+    asked = [_Asked(each, Resolution.GROUPS) for each in (*small_triples(sizes), *binary_quadruples(sizes))]
+    asked += [_Asked(each, Resolution.GAPS) for each in _triples_by_gap(frame, sizes)]
+    if not asked:
         return []
     rows = draw_model_rows(frame, fit)
     # One at a time: in bins, before they are grouped, a thousand tables would fill the memory.
-    expected = (_expected(frame, rows, each) for each in cliques)
-    asked = [_Asked(each, Resolution.GROUPS) for each in cliques]
+    expected = (_expected(frame, rows, each.clique) for each in asked)
     scored = _score(frame, measurer, asked, expected, purse.take("scores of triples", share))
     known: dict[Clique, float] = {}
     for pair in pairs:
         known[pair.attributes] = max(known.get(pair.attributes, 0.0), pair.error)
-    found = []
-    for each in sorted(scored, key=lambda s: len(s.attributes)):
+    # A difference has few groups: with it, a triple costs no more than a pair, and competes like one.
+    found = [each for each in scored if each.resolution is Resolution.GAPS]
+    usual = (each for each in scored if each.resolution is not Resolution.GAPS)
+    for each in sorted(usual, key=lambda s: len(s.attributes)):
         parts = (p for size in range(2, len(each.attributes)) for p in combinations(each.attributes, size))
         own = each.error - sum(known.get(part, 0.0) for part in parts)
         known[each.attributes] = max(own, 0.0)
         found.append(replace(each, error=own, noise_factor=1.0))
     return found
+
+
+def _triples_by_gap(frame: Frame, sizes: Mapping[int, int]) -> list[Clique]:
+    """Return the triples of a pair that is read by its difference, and another attribute, of at most `TRIPLE_CELLS`."""
+    fits = ((*pair, a) for pair, gap in frame.gaps.items() for a in sizes if gap.size * sizes[a] <= TRIPLE_CELLS)
+    return sorted({(low, middle, high) for low, middle, high in (sorted(each) for each in fits) if low < middle < high})
 
 
 def small_triples(sizes: Mapping[int, int]) -> list[Clique]:

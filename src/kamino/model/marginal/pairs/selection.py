@@ -3,7 +3,8 @@
 A candidate measured with noise sigma would have an error of about 0.8 * sigma in each cell that is not almost empty,
 of which shrinking what was measured (see `shrinkage`) and other marginals leave half. A set shares one budget in
 proportion to cells ** (2/3); it grows, best gain first, while the expected sum of errors falls and the model stays
-within its size. Gains that need much model are discounted a little.
+within its size. Gains that need much model are discounted a little. An attribute alone may be a candidate, too: one
+that was counted before, and whose noise is in all of its pairs (see `singles`).
 
 Every pick makes the noise of all others larger, so a gain never rises again: gains of earlier picks bound those of now,
 and only candidates whose bound comes up are looked at (lazy greedy, Minoux 1978). The choice is that of looking at all.
@@ -11,6 +12,7 @@ and only candidates whose bound comes up are looked at (lazy greedy, Minoux 1978
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -21,14 +23,14 @@ from kamino.model.marginal.columns.resolution import Resolution
 from kamino.model.marginal.graph.factor import Groups
 from kamino.model.marginal.graph.junction import Clique, Graph
 from kamino.model.protocol import FloatArray
-from kamino.privacy.schedule import divide_by_cells
+from kamino.privacy.schedule import divide_by_cells, weighed_cells
 
-#: The part of the noise of a measured cell that is left in the model.
+#: The part of the noise of a measured cell that is left in the model; of an attribute alone all is.
 LEFT = 0.5
 #: The mean of |noise| is sqrt(2 / pi) times its standard deviation.
-MEAN_ABSOLUTE = LEFT * float(np.sqrt(2 / np.pi))
+MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
 #: Error left in an almost empty cell, in standard deviations: negative noise is cut off there.
-EMPTY_CELL = LEFT * 0.3
+EMPTY_CELL = 0.3
 #: A gain is divided by (cells the model grows by + GROWTH_FREE) ** GROWTH_POWER.
 GROWTH_POWER, GROWTH_FREE = 0.25, 300
 #: Of the candidates with the largest gains, this many are tried for the size they would give the model.
@@ -40,7 +42,8 @@ class Scored:
     """A candidate, its noisy distance to the model in rows, and the model's expected counts.
 
     `noise_factor`: the noise of its cells, in that of a table of counts for the same cost. `variables`: those of the
-    model that it is measured over, if not the attributes.
+    model that it is measured over, if not the attributes. `known`: the standard deviation with which its cells are
+    known already; `times`: how often what noise leaves of it counts.
     """
 
     attributes: Clique
@@ -49,17 +52,29 @@ class Scored:
     resolution: Resolution = Resolution.BINS
     noise_factor: float = 1.0
     variables: Clique = ()
+    known: float = math.inf
+    times: float = 1.0
 
     @property
     def clique(self) -> Clique:
         """What has to share a clique of the model."""
         return self.variables or self.attributes
 
+    def deviation(self, sigma: float) -> float:
+        """Return the part of the noise that is left in each cell once it was measured with noise `sigma`."""
+        noise = sigma * self.noise_factor
+        if noise > 0 and math.isfinite(self.known):
+            noise = (noise**-2.0 + self.known**-2.0) ** -0.5
+        return noise if len(self.attributes) == 1 else LEFT * noise
+
+    def left(self, sigma: float) -> float:
+        """Return the error that noise leaves once this was measured with noise `sigma`; infinite for not at all."""
+        noise = self.deviation(sigma)
+        return self.times * float(np.minimum(MEAN_ABSOLUTE * noise, self.answer + EMPTY_CELL * noise).sum())
+
     def gain(self, sigma: float) -> float:
         """Return by how much measuring this with noise `sigma` is expected to lower its error."""
-        sigma = sigma * self.noise_factor
-        left = np.minimum(MEAN_ABSOLUTE * sigma, self.answer + EMPTY_CELL * sigma).sum()
-        return self.error - float(left)
+        return self.error - self.left(sigma)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +82,14 @@ class Limits:
     """What one round may choose: how many marginals, and how many cells the model may then have.
 
     A `forest` has no two chosen marginals that explain each other: where several attributes go together, every pair of
-    them looks worth measuring until one tree of pairs has been.
+    them looks worth measuring until one tree of pairs has been. An attribute alone has the budget of `single_weight`
+    times its cells.
     """
 
     marginals: int
     cells: int
     forest: bool = False
+    single_weight: float = 1.0
 
 
 @dataclass(kw_only=True)
@@ -80,36 +97,40 @@ class _Picked:
     """The marginals chosen so far, with what it takes to say quickly what they are worth together."""
 
     sigma: float
+    single_weight: float = 1.0
     scored: list[Scored] = field(default_factory=list)
     _answers: list[FloatArray] = field(default_factory=list)
 
     @property
     def taken(self) -> float:
-        return sum(_weight(s) for s in self.scored)
+        return sum(self.weight(s) for s in self.scored)
+
+    def cells(self, scored: Scored) -> float:
+        """The cells that a marginal's part of the budget goes by."""
+        return weighed_cells(scored.answer.size, len(scored.attributes), self.single_weight)
+
+    def weight(self, scored: Scored) -> float:
+        """A marginal's part of a shared budget, in any unit."""
+        return float(self.cells(scored) ** (2 / 3))
 
     def gain(self, *more: Scored) -> float:
         """Return the gain of measuring the set, and `more`, with the budget of one release with noise `sigma`."""
         scored = [*self.scored, *more]
         if not scored:
             return 0.0
-        shares = divide_by_cells([s.answer.size for s in scored])
-        sigmas = self.sigma / np.sqrt(shares) * [s.noise_factor for s in scored]
+        sigmas = self.sigma / np.sqrt(divide_by_cells([self.cells(s) for s in scored]))
         sizes = [s.answer.size for s in scored]
-        noise = np.repeat(sigmas, sizes)
+        noise = np.repeat([s.deviation(float(sigma)) for s, sigma in zip(scored, sigmas, strict=True)], sizes)
         answers = np.concatenate([*self._answers, *(s.answer.ravel() for s in more)])
         left = np.minimum(MEAN_ABSOLUTE * noise, answers + EMPTY_CELL * noise)
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        gains = np.array([s.error for s in scored]) - np.add.reduceat(left, starts)
+        times = np.array([s.times for s in scored])
+        gains = np.array([s.error for s in scored]) - times * np.add.reduceat(left, starts)
         return float(np.maximum(gains, 0.0).sum())
 
     def add(self, new: Scored) -> None:
         self.scored.append(new)
         self._answers.append(new.answer.ravel())
-
-
-def _weight(scored: Scored) -> float:
-    """A marginal's part of a shared budget, in any unit."""
-    return float(scored.answer.size ** (2 / 3))
 
 
 def select(
@@ -130,7 +151,7 @@ def select(
         The model never exceeds `limits.cells` because of a choice.  [test_selection_respects_the_size]
         What is chosen is what looking at all candidates chooses.  [test_lazy_selection_is_greedy_selection]
     """
-    picked = _Picked(sigma=sigma)
+    picked = _Picked(sigma=sigma, single_weight=limits.single_weight)
     graph = Graph(sizes, cliques, sequence, after, groups)
     for s in (s for s in scored if s.attributes in forced and s.resolution is Resolution.BINS):
         if graph.cells_with(s.clique) <= limits.cells:
@@ -144,10 +165,11 @@ def select(
     while len(picked.scored) < limits.marginals:
         best: tuple[float, int, Scored] | None = None
         # No candidate ranks higher than its gain allows that lets the model not grow at all.
-        for gain, s in queue.largest(picked.taken, LOOK):
+        for gain, s in queue.largest(picked, LOOK):
             if best is not None and gain / GROWTH_FREE**power <= best[0]:
                 break
-            if limits.forest and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
+            alone = len(s.attributes) == 1
+            if limits.forest and not alone and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
                 continue
             cells = graph.cells_with(s.clique)
             rank = gain / (max(cells - size, 0) + GROWTH_FREE) ** power
@@ -181,11 +203,12 @@ class _Queue:
         heapify(self._heap)
         self._gone: set[int] = set()
 
-    def largest(self, taken: float, most: int) -> Iterator[tuple[float, Scored]]:
+    def largest(self, picked: _Picked, most: int) -> Iterator[tuple[float, Scored]]:
         """Yield at most so many candidates with a gain, best first, earlier ones first among equals."""
         back: list[tuple[float, int]] = []
         try:
             ready: list[tuple[float, int]] = []
+            taken = picked.taken
             while len(back) < most and (self._heap or ready):
                 if ready and (not self._heap or ready[0] <= self._heap[0]):
                     found = heappop(ready)
@@ -196,7 +219,7 @@ class _Queue:
                 if i in self._gone:
                     continue
                 s = self._scored[i]
-                gain = s.gain(self._sigma * float(np.sqrt(1 + taken / _weight(s))))
+                gain = s.gain(self._sigma * math.sqrt(1 + taken / picked.weight(s)))
                 # What has no gain now has none later.
                 if gain > 0:
                     heappush(ready, (-gain, i))
