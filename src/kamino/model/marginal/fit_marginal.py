@@ -35,7 +35,7 @@ from kamino.model.marginal.marginal_schedule import (
 from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
 from kamino.model.marginal.pairs.scoring import needed_for_scores
-from kamino.model.marginal.purse import Purse
+from kamino.model.marginal.purse import InDeviations, Purse
 from kamino.model.parts import KnownMap
 from kamino.model.protocol import Candidate, Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
@@ -65,10 +65,12 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
         The result depends on private rows only through `measurer`.  [test_fit_depends_on_releases_only]
         The releases cost the budget and no more.  [test_fit_spends_exactly_the_budget]
         Every release is one of the plan's.  [test_the_ledger_is_what_was_planned]
+        Noise is reckoned as large as it is, whatever the privacy unit.  [test_noise_of_units_is_known]
     """
     attributes, settings = plan.attributes, plan.settings
     place = positions(attributes)
-    purse = Purse(noise_multiplier=plan.noise_multiplier)
+    purse = Purse(noise_multiplier=plan.deviation)
+    measurer = InDeviations(measurer=measurer, distance=plan.distance)
     histograms = _measure_histograms(measurer, plan, purse)
     num_rows = estimate_rows(histograms)
     order = tuple(place[name] for name in plan.sequence) if plan.sequence is not None else None
@@ -84,7 +86,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
         [a.size for a in attributes],
         functional,
         num_rows=num_rows,
-        noise_multiplier=plan.noise_multiplier,
+        noise_multiplier=plan.deviation,
         most_share=settings.shares.links,
         places=frame.places,
     )
@@ -155,7 +157,7 @@ def _rounds(plan: MarginalPlan, frame: Frame, taken: float) -> tuple[tuple[Plann
     """Return the planned releases of each round, now that it is known what share others take off them."""
     if len(plan.attributes) < 2:
         return ()
-    need = needed_for_scores(frame, plan.noise_multiplier)
+    need = needed_for_scores(frame, plan.deviation)
     # Without two attributes of two bins there is nothing to score.
     scores = [min(most, need) if need else 0.0 for most in plan.settings.shares.scores]
     schedule = plan.schedule.taking(taken + sum(scores))
@@ -223,7 +225,7 @@ def _make_frame(
 ) -> Frame:
     """Choose the bins."""
     settings, attributes = plan.settings, plan.attributes
-    typical = plan.noise_multiplier * np.sqrt(30.0)
+    typical = plan.deviation * np.sqrt(30.0)
     limits = BinLimits(
         least_rows=max(settings.least_deviations * typical, settings.least_fraction * num_rows),
         parts=settings.parts,

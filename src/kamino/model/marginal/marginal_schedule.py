@@ -105,8 +105,9 @@ class Hints:
 class MarginalPlan:
     """What a fit does: attributes, order, noise and the schedule of its releases. Every field may be published.
 
-    `noise_multiplier` is that of the one release that would cost as much as all of them. Without a sequence the model
-    chooses one from what it has measured; attributes of a chain come in its order then.
+    `noise_multiplier` is that of the one release that would cost as much as all of them, `distance` how far one privacy
+    unit moves a histogram. Without a sequence the model chooses one from what it has measured; attributes of a chain
+    come in its order then.
     """
 
     attributes: tuple[ModelAttribute, ...]
@@ -116,6 +117,12 @@ class MarginalPlan:
     hints: Hints
     settings: MarginalSettings
     schedule: Schedule
+    distance: float = 1.0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the counts of a release that costs as much as all of them."""
+        return self.noise_multiplier * self.distance
 
     @property
     def stepping(self) -> tuple[tuple[str, str], ...]:
@@ -131,6 +138,7 @@ def plan_marginal(
     chains: Sequence[Sequence[str]] = (),
     hints: Hints | None = None,
     settings: MarginalSettings | None = None,
+    distance: float = 1.0,
 ) -> MarginalPlan:
     """Plan a fit whose releases together cost what one release with `noise_multiplier` costs.
 
@@ -152,6 +160,7 @@ def plan_marginal(
         hints=hints,
         settings=settings,
         schedule=draft.schedule(),
+        distance=distance,
     )
 
 

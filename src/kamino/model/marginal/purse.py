@@ -1,15 +1,22 @@
 """How the budget is split: one place, printable.
 
 A release with noise multiplier z costs 1 / z^2; a whole run costs the sum, so parts of the budget are fractions of 1.
+The standard deviation of a noisy count is z times the distance by which one privacy unit moves a histogram: 1 for a row
+that is added or removed, more for one that is replaced or for a unit of several rows. A fit reckons with standard
+deviations, and `InDeviations` asks for them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kamino.errors import ModelError
+from kamino.model.protocol import Candidate, FloatArray, Measurer, View
 
 #: The budget is used up to this factor, so that rounding in a long sum of costs cannot carry it over the limit.
 KEPT_BACK = 1 - 1e-6
@@ -55,9 +62,49 @@ def multiplier_of_share(noise_multiplier: float, share: float) -> float:
     return noise_multiplier / float(np.sqrt(share * KEPT_BACK))
 
 
+@dataclass(frozen=True, kw_only=True)
+class InDeviations:
+    """A measurer that is told standard deviations of counts in place of noise multipliers.
+
+    Guarantees:
+        What is asked for costs the same, whatever the unit.  [test_units_cost_the_same]
+    """
+
+    measurer: Measurer
+    distance: float
+
+    def expect(self, candidates: Sequence[Candidate]) -> None:
+        """Hand on what will be asked for next."""
+        self.measurer.expect(candidates)
+
+    def marginal(
+        self, attributes: tuple[str, ...], binning: Mapping[str, View] | None, *, noise_multiplier: float
+    ) -> NDArray[Any]:
+        """Return noisy counts of this standard deviation."""
+        return self.measurer.marginal(attributes, binning, noise_multiplier=noise_multiplier / self.distance)
+
+    def interaction(
+        self, attributes: tuple[str, ...], binning: Mapping[str, View], *, noise_multiplier: float
+    ) -> NDArray[Any]:
+        """Return noisy interactions for what counts of this standard deviation cost."""
+        return self.measurer.interaction(attributes, binning, noise_multiplier=noise_multiplier / self.distance)
+
+    def scores(
+        self,
+        candidates: Sequence[Candidate],
+        model_answers: Sequence[FloatArray],
+        *,
+        noise_multiplier: float,
+        against: str = "the model",
+    ) -> FloatArray:
+        """Return noisy distances for what counts of this standard deviation cost."""
+        multiplier = noise_multiplier / self.distance
+        return self.measurer.scores(candidates, model_answers, noise_multiplier=multiplier, against=against)
+
+
 @dataclass(kw_only=True)
 class Purse:
-    """What is left of the budget: hands out noise multipliers and writes down what each was for."""
+    """What is left of the budget: hands out the noise of releases and writes down what each was for."""
 
     noise_multiplier: float
     spent: float = 0.0

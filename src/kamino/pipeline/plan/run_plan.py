@@ -53,6 +53,7 @@ from kamino.privacy import Gate, gaussian_mu
 from kamino.privacy.accounting.meaning import Meaning, meaning_of_budget, of_epsilon
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
+from kamino.privacy.sensitivity import Sensitivity
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
 from kamino.sampling.closed_world import can_close, why_not_closed
 from kamino.sampling.plan.reference_maps import known_of
@@ -474,6 +475,7 @@ def _with_marginal(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
         sequence=plan.sequence,
         chains=plan.chains,
         hints=replace(hints_of(plan.constraints, codec), known=_public_maps(plan, codec)),
+        distance=gate.sensitivity(Sensitivity.of_histogram()).under(gate.budget.neighbours),
     )
     weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise)
     return replace(plan, marginal=marginal, schedule=plan.schedule + marginal.schedule + weights)
