@@ -108,7 +108,8 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
         joined=tuple(link.owners for link in links),
         determined=_known(frame, functional),
         histograms={i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone},
-        gaps=settings.groups,
+        recounts=settings.recounts,
+        gaps=settings.groups if settings.differences else 0,
     )
     fit, counted = fit_rounds(frame, first, measurer, purse, rounds)
     again = {i: each for i, each in counted.items() if each is not histograms[i]}

@@ -56,8 +56,9 @@ class MarginalSettings:
     `bins_part` of the budget of a wide attribute's histogram counts its bins. Pairs are measured in bins or in
     `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
     never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
-    `step_maps` of the budget, at most, finds dependencies of ordered attributes as step functions (0: none), and
-    `part_maps` those that follow a part, such as the month of a date (0: none).
+    With `recounts`, attributes whose noise is in many pairs are counted again; with `differences`, numbers that checks
+    compare are read by their difference. `step_maps` of the budget, at most, finds dependencies of ordered attributes
+    as step functions (0: none), and `part_maps` those that follow a part, such as the month of a date (0: none).
     """
 
     shares: BudgetShares = field(default_factory=BudgetShares)
@@ -70,6 +71,8 @@ class MarginalSettings:
     groups: int = 6
     interactions: float = 0.8
     triples: bool = True
+    recounts: bool = True
+    differences: bool = True
     relations: RelationLimits = field(default_factory=RelationLimits)
     step_maps: float = 0.06
     part_maps: float = 0.02

@@ -83,9 +83,9 @@ class RoundPlan:
 
     `rounds` are the planned releases of each: distances (of pairs; in one round, of triples too), then marginals.
     `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
-    `joined` attributes that must share a clique, `determined` what is known to be a function of what. `histograms` are
-    those of attributes that may be counted again value by value. Pairs that checks compare are read by differences, in
-    at most `gaps` groups (0: not at all).
+    `joined` attributes that must share a clique, `determined` what is known to be a function of what. With
+    `recounts`, attributes may be counted again, those of `histograms` value by value. Pairs that checks compare are
+    read by differences, in at most `gaps` groups (0: not at all).
     """
 
     rounds: tuple[tuple[PlannedRelease, ...], ...]
@@ -95,6 +95,7 @@ class RoundPlan:
     joined: tuple[Clique, ...] = ()
     determined: Mapping[int, int] = field(default_factory=dict)
     histograms: Mapping[int, Histogram] = field(default_factory=dict)
+    recounts: bool = True
     gaps: int = 0
 
 
@@ -123,7 +124,7 @@ def fit_rounds(
             scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)
         known = {**find_determined(answers, sorted(pairs_seen), frame.num_rows), **plan.determined}
         useful = [s for s in scored if not _is_implied(s.attributes, known)]
-        if noisy:
+        if noisy and plan.recounts:
             useful += single_candidates(frame, measured, answers, scored, histograms)
         last = marginals.rule is Rule.REST
         share = purse.left - plan.reserved if last else marginals.share
