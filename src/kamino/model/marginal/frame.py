@@ -150,14 +150,16 @@ class Frame:
         return Candidate(attributes=tuple(views), binning=views)
 
     def _difference(self, gap: Gap) -> ConditionalMap:
-        """How the higher attribute of a pair is read by its difference to the lower one."""
-        return ConditionalMap(
-            base=self.attributes[gap.low].name,
-            over=self.cells[gap.low].map,
-            own=self.cells[gap.high].map,
-            labels=gap.labels,
-            bins=gap.size,
-        )
+        """How the higher attribute of a pair is read by its difference to the lower one: one and the same view, too."""
+        if (gap.low, gap.high) not in self._differences:
+            self._differences[gap.low, gap.high] = ConditionalMap(
+                base=self.attributes[gap.low].name,
+                over=self.cells[gap.low].map,
+                own=self.cells[gap.high].map,
+                labels=gap.labels,
+                bins=gap.size,
+            )
+        return self._differences[gap.low, gap.high]
 
     def _read(self, a: int, resolution: Resolution) -> View:
         """How attribute `a` is read at a resolution: one and the same view each time, so that it is read once."""
@@ -165,6 +167,10 @@ class Frame:
             group = self._group(a, resolution)
             self._views[a, resolution] = self.view(a) if group is None else self.view(a).merged(group)
         return self._views[a, resolution]
+
+    @cached_property
+    def _differences(self) -> dict[tuple[int, int], ConditionalMap]:
+        return {}
 
     @cached_property
     def _views(self) -> dict[tuple[int, Resolution], View]:
