@@ -1,4 +1,4 @@
-"""Attributes whose noise is in many pairs are counted again."""
+"""Categories whose noise is in many pairs are counted again."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_is_closed_stays_closed() -> None:
     assert not np.allclose(found.share, cells.share)
 
 
-def test_attributes_are_counted_again() -> None:
+def test_categories_are_counted_again() -> None:
     """More than once, for a smaller error of the column; and with the whole budget, no more."""
     columns = rows_of_names()
     measurer = MemoryMeasurer(columns, seed=4)

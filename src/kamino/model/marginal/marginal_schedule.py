@@ -56,7 +56,7 @@ class MarginalSettings:
     `bins_part` of the budget of a wide attribute's histogram counts its bins. Pairs are measured in bins or in
     `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
     never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
-    With `recounts`, attributes whose noise is in many pairs are counted again; with `differences`, numbers that checks
+    With `recounts`, categories whose noise is in many pairs are counted again; with `differences`, numbers that checks
     compare are read by their difference. `step_maps` of the budget, at most, finds dependencies of ordered attributes
     as step functions (0: none), and `part_maps` those that follow a part, such as the month of a date (0: none).
     """
@@ -360,8 +360,8 @@ class _Draft:
         place = positions(self.attributes)
         triples = shares.triples if self.settings.triples and len(self.attributes) > 2 else 0.0
         least = TRIPLE_CELLS if triples else 1
-        # Attributes are counted again in bins, and categories value by value.
-        counted = max(len(first_cells(a)) if not a.ordered else self.bins[a.name] for a in self.attributes)
+        # Categories are counted again value by value.
+        counted = max((len(first_cells(a)) for a in self.attributes if not a.ordered), default=1)
         for i, (scores, marginals) in enumerate(zip(shares.scores, shares.rounds, strict=True)):
             last = i == len(shares.rounds) - 1
             most = most_marginals(i, len(self.attributes))
@@ -396,7 +396,7 @@ class _Draft:
             yield PlannedRelease(
                 part=round_name(i),
                 kind="counts",
-                what="marginals, chosen by their distances, and attributes whose noise is in many of them",
+                what="marginals, chosen by their distances, and categories whose noise is in many of them",
                 attributes=self.names,
                 choose=min(4, len(self.names)) if i == TRIPLES_ROUND and triples else 2,
                 or_fewer=True,

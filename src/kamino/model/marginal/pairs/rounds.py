@@ -84,7 +84,7 @@ class RoundPlan:
     `rounds` are the planned releases of each: distances (of pairs; in one round, of triples too), then marginals.
     `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
     `joined` attributes that must share a clique, `determined` what is known to be a function of what. With
-    `recounts`, attributes may be counted again, those of `histograms` value by value. Pairs that checks compare are
+    `recounts`, the attributes of `histograms` may be counted again, value by value. Pairs that checks compare are
     read by differences, in at most `gaps` groups (0: not at all).
     """
 
@@ -125,7 +125,7 @@ def fit_rounds(
         known = {**find_determined(answers, sorted(pairs_seen), frame.num_rows), **plan.determined}
         useful = [s for s in scored if not _is_implied(s.attributes, known)]
         if noisy and plan.recounts:
-            useful += single_candidates(frame, measured, answers, scored, histograms)
+            useful += single_candidates(frame, scored, histograms)
         last = marginals.rule is Rule.REST
         share = purse.left - plan.reserved if last else marginals.share
         chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
@@ -133,8 +133,8 @@ def fit_rounds(
         parts = divide_by_cells([weighed_cells(s.answer.size, len(s.attributes), weight) for s in chosen])
         measurer.expect([_candidate(frame, s, histograms) for s in chosen])
         for s, part in zip(chosen, parts, strict=True):
-            a = s.attributes[0]
-            if len(s.attributes) == 1 and a in histograms:
+            if len(s.attributes) == 1:
+                a = s.attributes[0]
                 again, histograms[a] = count_again(frame, measurer, purse, a, share * float(part), histograms[a])
                 measured.append(again)
                 continue
@@ -156,7 +156,7 @@ def fit_rounds(
 def _candidate(frame: Frame, scored: Scored, histograms: Mapping[int, Histogram]) -> Candidate:
     """Name what was chosen for the private side."""
     if len(scored.attributes) == 1:
-        return single_candidate(frame, scored.attributes[0], histograms.get(scored.attributes[0]))
+        return single_candidate(frame, scored.attributes[0], histograms[scored.attributes[0]])
     return frame.candidate(scored.attributes, scored.resolution)
 
 

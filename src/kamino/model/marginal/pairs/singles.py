@@ -1,7 +1,8 @@
-"""Attributes that are worth counting once more, now that it shows in how many pairs their noise is.
+"""Categories that are worth counting once more, now that it shows in how many pairs their noise is.
 
 The noise of a 1-way marginal is in every pair of the attribute. What it costs there is known without looking: the
-standard deviation of what was measured so far, and the distances of the pairs, which have been released.
+standard deviation of what was counted so far, and the distances of the pairs, which have been released. Ordered
+attributes are left alone: wide ones were counted twice, and of a few values little is to be gained.
 """
 
 from __future__ import annotations
@@ -17,33 +18,25 @@ from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.pairs.selection import Scored
 from kamino.model.marginal.purse import Purse
-from kamino.model.protocol import Candidate, CodeMap, FloatArray, Measurer
+from kamino.model.protocol import Candidate, CodeMap, Measurer
 
 #: The part of the noise of an attribute that its pairs lose with it. Errors add up in squares, which leaves half of it
 #: at most where there are others, and pairs that are still to be measured tell of the attribute, too.
 LOST_IN_PAIRS = 0.25
 
 
-def single_candidates(
-    frame: Frame,
-    measured: Sequence[Measurement],
-    answers: Mapping[Clique, FloatArray],
-    scored: Sequence[Scored],
-    histograms: Mapping[int, Histogram],
-) -> list[Scored]:
-    """Return the attributes as candidates, with the error that their noise makes in pairs.
+def single_candidates(frame: Frame, scored: Sequence[Scored], histograms: Mapping[int, Histogram]) -> list[Scored]:
+    """Return attributes with these histograms as candidates, with the error that their noise makes in pairs.
 
-    Those of `histograms` would be counted value by value, others in bins. Reads releases only.
+    Reads releases only.
     """
     errors: dict[Clique, float] = {}
     for each in scored:
         errors[each.attributes] = max(errors.get(each.attributes, 0.0), each.error)
     inner = [a for a, size in enumerate(frame.sizes) if size > 1]
     found = []
-    for a in inner:
-        if a in frame.relatives:
-            continue
-        counts, known = _known(frame, a, measured, answers, histograms)
+    for a in (a for a in inner if a in histograms):
+        counts, known = histograms[a].counts, max(float(histograms[a].sigma.max()), LEAST_SIGMA)
         single = Scored(attributes=(a,), error=0.0, answer=np.maximum(counts, 0.0), known=known)
         own = single.left(np.inf)
         pairs = [errors.get((min(a, b), max(a, b)), 0.0) for b in inner if b != a]
@@ -52,27 +45,8 @@ def single_candidates(
     return found
 
 
-def _known(
-    frame: Frame,
-    a: int,
-    measured: Sequence[Measurement],
-    answers: Mapping[Clique, FloatArray],
-    histograms: Mapping[int, Histogram],
-) -> tuple[FloatArray, float]:
-    """Return the expected counts of what would be counted of an attribute, and the deviation they are known with."""
-    if a in histograms:
-        return histograms[a].counts, max(float(histograms[a].sigma.max()), LEAST_SIGMA)
-    fine, size = frame.levels.fine[a], frame.sizes[a]
-    whole = [m for m in measured if fine in m.attributes and m.group is None and not m.is_interaction]
-    told = [float(np.mean(np.maximum(m.sigma, LEAST_SIGMA) ** -2.0)) * size / m.counts.size for m in whole]
-    counts = next(table.sum(axis=1 - pair.index(a)) for pair, table in answers.items() if a in pair)
-    return counts, sum(told) ** -0.5
-
-
-def single_candidate(frame: Frame, a: int, histogram: Histogram | None) -> Candidate:
-    """Name the 1-way marginal of an attribute for the private side: value by value, or in bins."""
-    if histogram is None:
-        return frame.candidate((a,))
+def single_candidate(frame: Frame, a: int, histogram: Histogram) -> Candidate:
+    """Name the 1-way marginal of an attribute, value by value, for the private side."""
     runs = np.arange(len(histogram.starts), dtype=np.int64)
     values = CodeMap(size=histogram.size, bins=len(runs), starts=histogram.starts, labels=runs)
     name = frame.attributes[a].name
