@@ -38,7 +38,7 @@ _SURE = 2.33
 # Of the noise of a pair, what most counts lie within; and by which part of a count a pair is guessed.
 _PAIR = 1.95
 _GUESSED = 0.1
-# Pairs of so many cells are guessed as well as those of the factor above; the error grows with the root of the root.
+# Pairs of so many cells are guessed as well as those of the factor above; the error grows with the third root of more.
 _CELLS = 64
 # A model measures about so many pairs for each column, from about this part of the budget.
 _PAIRS_PER_COLUMN, _LEFT = 1.5, 0.8
@@ -93,7 +93,7 @@ class Accuracy:
     def pair_bound(self, count: float | None = None, *, noise: float | None = None) -> float:
         """Within how many rows a count of two values of a typical pair of columns comes out; of `shown` by default."""
         guessed = _GUESSED * (self.shown if count is None else count)
-        grown = math.sqrt(math.sqrt(self.pair_cells / _CELLS))
+        grown = math.cbrt(self.pair_cells / _CELLS)
         return min(float(self.rows), _PAIR * grown * math.hypot(self.pair_sigma * self._scale(noise), guessed))
 
     def pair_distance(self, *, noise: float | None = None) -> float:
