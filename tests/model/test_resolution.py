@@ -80,7 +80,7 @@ def test_parity_is_found(columns: int, bits: int) -> None:
     attributes = [ModelAttribute(name=name, size=2) for name in table]
     right = {}
     for triples in (True, False):
-        settings = MarginalSettings(triples=triples)
+        settings = MarginalSettings(triples=triples, parities=0.0)
         model = fit_marginal(MemoryMeasurer(table, seed=1), attributes, noise_multiplier=4.22, settings=settings)
         drawn = model.sample(rows, np.random.default_rng(0))
         right[triples] = float((drawn["c2"] == _others(drawn, bits)).mean())

@@ -33,6 +33,7 @@ from kamino.model.marginal.marginal_schedule import (
     round_name,
 )
 from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.pairs.parities import plan_parities
 from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
 from kamino.model.marginal.pairs.scoring import needed_for_scores
 from kamino.model.marginal.purse import InDeviations, Purse
@@ -100,16 +101,19 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     reserved = sum(link.share for link in links)
     frame = _with_resolutions(found.frame, ones, settings)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
+    known = _known(frame, functional)
+    parities = plan_parities(frame, plan.deviation, settings.parities, without=known)
     rounds = RoundPlan(
-        rounds=_rounds(plan, frame, reserved + taken),
+        rounds=_rounds(plan, frame, reserved + taken + parities.share),
         effort=settings.effort,
         reserved=reserved,
         forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}),
         joined=tuple(link.owners for link in links),
-        determined=_known(frame, functional),
+        determined=known,
         histograms={i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone},
         recounts=settings.recounts,
         gaps=settings.groups if settings.differences else 0,
+        parities=parities,
     )
     fit, counted = fit_rounds(frame, first, measurer, purse, rounds)
     again = {i: each for i, each in counted.items() if each is not histograms[i]}

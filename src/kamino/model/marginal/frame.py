@@ -201,13 +201,15 @@ class Frame:
         clique: Clique,
         share: float,
         resolution: Resolution = Resolution.BINS,
+        *,
+        by_interactions: bool = False,
     ) -> Measurement:
-        """Measure the marginal over `clique` with `share` of the budget."""
+        """Measure the marginal over `clique` with `share` of the budget; by its interactions if that is told."""
         asked = self.candidate(clique, resolution)
         multiplier = purse.take(" x ".join(asked.attributes), share)
         variables = self.variables(clique, resolution)
         group, shape = self._cells_on(clique, variables, resolution)
-        factor = self.noise_factor(clique, resolution)
+        factor = interaction_noise(shape) if by_interactions else self.noise_factor(clique, resolution)
         if factor < 1:
             noisy = measurer.interaction(asked.attributes, asked.binning, noise_multiplier=multiplier)
             table = interactions_of(np.asarray(noisy, dtype=float).reshape(shape) / math.prod(shape))

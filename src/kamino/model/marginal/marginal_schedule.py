@@ -26,6 +26,7 @@ from kamino.model.marginal.maps.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.maps.part_maps import Following
 from kamino.model.marginal.maps.relations import INDEPENDENCE, RelationLimits, can_relate
 from kamino.model.marginal.maps.step_maps import MOST_STEPS, can_step
+from kamino.model.marginal.pairs.parities import has_parity, most_parities
 from kamino.model.marginal.pairs.rounds import Effort, most_marginals, single_weight
 from kamino.model.marginal.pairs.scoring import TRIPLE_CELLS, most_pair_scores, most_triple_scores
 from kamino.model.marginal.purse import BudgetShares, multiplier_of_share
@@ -40,7 +41,7 @@ Allowed = Callable[[Mapping[str, IntArray]], NDArray[np.bool_]]
 WIDE_CELLS, MOST_CATEGORIES = 64, 256
 # The parts of the schedule.
 HISTOGRAMS, PART_MAPS, STEP_MAPS, BINS = "histograms", "part maps", "step maps", "bins"
-RELATIONS, LINKS, REST = "relations", "links", "rest"
+RELATIONS, PARITIES, LINKS, REST = "relations", "parities", "links", "rest"
 #: Triples are scored in this round (the first is 0), when the strongest pairs are known.
 TRIPLES_ROUND = 2
 # The releases of an attribute's histogram beside the first.
@@ -57,8 +58,9 @@ class MarginalSettings:
     `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
     never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
     With `recounts`, categories whose noise is in many pairs are counted again; with `differences`, numbers that checks
-    compare are read by their difference. `step_maps` of the budget, at most, finds dependencies of ordered attributes
-    as step functions (0: none), and `part_maps` those that follow a part, such as the month of a date (0: none).
+    compare are read by their difference. `parities` of the budget, at most, measures what three attributes of two
+    values say together (0: none). `step_maps` of the budget, at most, finds dependencies of ordered attributes as step
+    functions (0: none), and `part_maps` those that follow a part, such as the month of a date (0: none).
     """
 
     shares: BudgetShares = field(default_factory=BudgetShares)
@@ -73,6 +75,7 @@ class MarginalSettings:
     triples: bool = True
     recounts: bool = True
     differences: bool = True
+    parities: float = 0.02
     relations: RelationLimits = field(default_factory=RelationLimits)
     step_maps: float = 0.06
     part_maps: float = 0.02
@@ -225,7 +228,7 @@ class _Draft:
     def schedule(self) -> Schedule:
         """All parts, in the order in which a fit comes to them."""
         early = (self.histograms(), self.part_maps(), self.step_maps(), self.bin_counts(), self.relations())
-        parts = (*early, self.rounds(), self.rest(), self.links())
+        parts = (*early, self.rounds(), self.parities(), self.rest(), self.links())
         return Schedule(releases=tuple(release for part in parts for release in part))
 
     def noise(self, share: float) -> float:
@@ -410,6 +413,25 @@ class _Draft:
                 whole=self.noise_multiplier,
                 gives_way=True,
             )
+
+    def parities(self) -> Iterator[PlannedRelease]:
+        """What three attributes of two values say together."""
+        names = tuple(attribute.name for attribute in self.attributes if has_parity(attribute))
+        if len(names) < 3 or self.settings.parities == 0:
+            return
+        yield PlannedRelease(
+            part=PARITIES,
+            kind="counts",
+            what="parities of three attributes of two values, taken off the rounds",
+            attributes=names,
+            choose=3,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(self.settings.parities),
+            most_cells=8,
+            most=most_parities(len(names)),
+            share=self.settings.parities,
+            whole=self.noise_multiplier,
+        )
 
     def rest(self) -> Iterator[PlannedRelease]:
         """What no round found worth a pair goes to the 1-way marginals."""

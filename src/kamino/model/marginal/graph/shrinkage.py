@@ -56,7 +56,7 @@ def shrink_pair(
     rest = added if ranked is None else added - _rising(added, counts, ranked)
     part = free / measured.counts.size * max((free - 2) / free, LEAST_BELIEVED)
     noise = part * np.broadcast_to(np.maximum(measured.sigma, LEAST_SIGMA) ** 2, rest.shape)
-    kept = _believed(rest.ravel(), noise.ravel(), np.maximum(counts, 1.0).ravel()).reshape(rest.shape)
+    kept = believed(rest.ravel(), noise.ravel(), np.maximum(counts, 1.0).ravel()).reshape(rest.shape)
     # Parts of an interaction that each cell keeps are none: what they say of the margins goes again.
     return replace(measured, counts=measured.counts - rest + _interactions(kept * rest))
 
@@ -94,8 +94,11 @@ def _interactions(table: FloatArray) -> FloatArray:
     return centred
 
 
-def _believed(rest: FloatArray, noise: FloatArray, scale: FloatArray) -> FloatArray:
-    """The part of each number that is believed: its posterior mean, as a share of it."""
+def believed(rest: FloatArray, noise: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return the part of each number that is believed: its posterior mean, as a share of it.
+
+    `noise` are the variances of their noise; the prior's are multiples of `scale`, mixed as all numbers together say.
+    """
     lowest = float(np.min(noise / scale)) / 100
     highest = max(float(np.max(rest**2 / scale)), 2 * lowest)
     grid = np.concatenate([[0.0], np.geomspace(lowest, highest, _VARIANCES)])

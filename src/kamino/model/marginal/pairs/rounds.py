@@ -14,6 +14,7 @@ from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
 from kamino.model.marginal.maps.gaps import Gap, find_gap
+from kamino.model.marginal.pairs.parities import Parities, measure_parities, within_size
 from kamino.model.marginal.pairs.prior import independent_prior
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
@@ -85,7 +86,7 @@ class RoundPlan:
     `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
     `joined` attributes that must share a clique, `determined` what is known to be a function of what. With
     `recounts`, the attributes of `histograms` may be counted again, value by value. Pairs that checks compare are
-    read by differences, in at most `gaps` groups (0: not at all).
+    read by differences, in at most `gaps` groups (0: not at all). After the last round `parities` are measured.
     """
 
     rounds: tuple[tuple[PlannedRelease, ...], ...]
@@ -97,6 +98,7 @@ class RoundPlan:
     histograms: Mapping[int, Histogram] = field(default_factory=dict)
     recounts: bool = True
     gaps: int = 0
+    parities: Parities = field(default_factory=Parities)
 
 
 def fit_rounds(
@@ -127,7 +129,7 @@ def fit_rounds(
         if noisy and plan.recounts:
             useful += single_candidates(frame, scored, histograms)
         last = marginals.rule is Rule.REST
-        share = purse.left - plan.reserved if last else marginals.share
+        share = purse.left - plan.reserved - plan.parities.share if last else marginals.share
         chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
         weight = single_weight(len(frame.sizes))
         parts = divide_by_cells([weighed_cells(s.answer.size, len(s.attributes), weight) for s in chosen])
@@ -146,11 +148,26 @@ def fit_rounds(
             if variables not in cliques:
                 cliques.append(variables)
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior)
+    parities = _measure_parities(frame, fit, measurer, purse, plan, cliques)
+    measured += parities
+    cliques += [each.attributes for each in parities if each.attributes not in cliques]
     if _spend_rest(frame, measurer, purse, plan, measured):
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior, polish=not noisy)
     if noisy:
         fit = _polish(frame, cliques, measured, before, fit, plan.effort, prior)
     return fit, histograms
+
+
+def _measure_parities(
+    frame: Frame, fit: Fit, measurer: Measurer, purse: Purse, plan: RoundPlan, cliques: Sequence[Clique]
+) -> list[Measurement]:
+    """Measure what three attributes of two values say together, as far as the model has room for it."""
+    if not plan.parities.count:
+        return []
+    found = measure_parities(frame, fit, pair_answers(frame, fit), measurer, purse, plan.parities)
+    last = len(plan.rounds) - 1
+    limit = plan.effort.limit(purse.noise_multiplier, last, len(plan.rounds), frame.num_rows)
+    return within_size(frame, found, cliques, limit)
 
 
 def _candidate(frame: Frame, scored: Scored, histograms: Mapping[int, Histogram]) -> Candidate:
