@@ -162,7 +162,7 @@ class _Moves:
 
     def _advance_one(self, here: IntArray, before: FloatArray) -> FloatArray:
         """All rows of a block take one value, at or above the state."""
-        result = np.logaddexp.accumulate(before, axis=1)
+        result = _running_logsumexp(before)
         if (self._rows[here] == 1).all():
             result[:, 1:] += self._log_p.take(self._by_block[self._begin[here]], axis=0)
         else:
@@ -265,6 +265,29 @@ def _is_narrow(before: FloatArray) -> NDArray[np.bool_]:
     states = before[:, 1:]
     lowest = np.where(np.isneginf(states), np.inf, states).min(axis=1, initial=np.inf)
     return np.asarray(~(before.max(axis=1) - lowest > _RANGE))
+
+
+def _running_logsumexp(values: FloatArray) -> FloatArray:
+    """Return log(sum(exp(values))) up to each place of a line: by weights as they are where none vanishes.
+
+    Guarantees:
+        Equal to adding logarithms, up to rounding.  [test_running_sums_are_those_of_logarithms]
+    """
+    narrow = _is_narrow(values)
+    if not narrow.all():
+        result = np.logaddexp.accumulate(values, axis=1)
+        result[narrow] = _running_logsumexp(values[narrow])
+        return result
+    top = values.max(axis=1, keepdims=True)
+    top = np.where(np.isneginf(top), 0.0, top)
+    sums: FloatArray = values - top
+    np.cumsum(np.exp(sums, out=sums), axis=1, out=sums)
+    with np.errstate(divide="ignore"):
+        np.log(sums, out=sums)
+    sums += top
+    # The first may vanish beside the others.
+    sums[:, 0] = values[:, 0]
+    return sums
 
 
 def _log_minus(larger: FloatArray, smaller: FloatArray) -> FloatArray:
