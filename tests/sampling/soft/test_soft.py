@@ -73,6 +73,23 @@ def test_sharing_lines_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(*drawn)
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 60])
+def test_points_find_their_places(size: int) -> None:
+    """Some codes have no weight, at either end and between, and no point finds them."""
+    rng = np.random.default_rng(size)
+    weight = rng.random((20, size)) * (rng.random((20, size)) < 0.5)
+    weight[:, size // 2] = 1.0
+    cumulative, line = np.cumsum(weight, axis=1), rng.integers(0, 20, 500)
+    points = rng.random(500)
+    points[:40] = np.repeat([0.0, np.nextafter(1.0, 0.0)], 20)
+    found = blocks._places_at(cumulative, line, points)
+    expected = [
+        np.searchsorted(cumulative[k], p * cumulative[k, -1], side="right") for k, p in zip(line, points, strict=True)
+    ]
+    assert found.tolist() == expected
+    assert np.all(weight[line, found] > 0)
+
+
 def test_weight_zero_changes_nothing() -> None:
     codec, model, constraints = problem(f"{ORDER}\nsoft: a -> b\nsoft: check (b < 2)", a=9, b=9)
     with_soft = build_plan(codec, constraints, sequence=["a", "b"])

@@ -251,12 +251,23 @@ class _Drawing:
         alive = np.isfinite(top)
         weight -= np.where(alive, top, 0.0)[:, None]
         cumulative = np.cumsum(np.exp(weight, out=weight), axis=1, out=weight)
-        cumulative /= np.maximum(cumulative[:, -1:], 1e-300)
-        # One ascending array for all lines: line k holds the stretch from 2k to 2k + 1.
-        cumulative += 2.0 * np.arange(len(weight))[:, None]
-        size = weight.shape[1]
-        place = np.searchsorted(cumulative.ravel(), 2.0 * line + self._points[rows], side="right") - line * size
-        return np.where(alive[line], np.minimum(place, size - 1), -1)
+        return np.where(alive[line], _places_at(cumulative, line, self._points[rows]), -1)
+
+
+def _places_at(cumulative: FloatArray, line: IntArray, points: FloatArray) -> IntArray:
+    """Return the place of each point of [0, 1) in its line of running sums: by halving, all rows side by side.
+
+    Guarantees:
+        Equal to searching line by line.  [test_points_find_their_places]
+    """
+    last = cumulative.shape[1] - 1
+    sums, begin = cumulative.ravel(), line * (last + 1)
+    target = points * cumulative[:, -1].take(line)
+    place = np.zeros(len(line), dtype=np.int64)
+    for bit in reversed(range(last.bit_length())):
+        further = np.minimum(place + (1 << bit), last)
+        place = np.where(sums.take(begin + further - 1) <= target, further, place)
+    return place
 
 
 def _own_lines(blocks: Sequence[IntArray]) -> Iterator[_Part]:
