@@ -172,7 +172,10 @@ def test_rates_are_those_of_counting(text: str) -> None:
 
 
 @pytest.mark.parametrize("few", [False, True])
-@pytest.mark.parametrize("text", ["a -> b", "not (t1.a > t2.a and t1.b < t2.b)", "not (t1.b = t2.b)"])
+@pytest.mark.parametrize(
+    "text",
+    ["a -> b", "not (t1.a > t2.a and t1.b < t2.b)", "not (t1.b = t2.b)", "not (t1.a > t2.b and t1.b <= t2.b)"],
+)
 def test_tables_follow_blocks_that_move(text: str, few: bool) -> None:
     """Counts of all listed codes, and rates, after blocks of rows took other codes, were taken back, or came."""
     (constraint,) = Constraints.parse(text)

@@ -18,6 +18,7 @@ from kamino.sampling.partners import rates_of
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.sampling.soft.sweeps import SweepLog
 from kamino.sampling.soft.weights import HEAVIEST, FoundWeights, _found, find_weights, target_of
+from kamino.sampling.steps import blocks
 from kamino.schema import Codec
 
 ORDER = "soft: not (t1.a < t2.a and t1.b > t2.b)"
@@ -58,6 +59,35 @@ def test_blocks_follow_their_law() -> None:
     for rows, weight in law.items():
         share = weight / total
         assert seen[rows] / draws == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / draws))
+
+
+def test_sharing_lines_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that weigh codes alike are weighed once; each for itself, they take the same codes."""
+    codec, model, constraints = problem(f"{ORDER}\nsoft: a -> b", a=5, b=6)
+    plan = build_plan(codec, constraints, sequence=["a", "b"])
+    options = DrawOptions(weights=dict.fromkeys(constraints, Weight(5.0)), sweeps=2)
+    drawn = []
+    for few in (1, 1_000):
+        monkeypatch.setattr(blocks, "_FEW", few)
+        drawn.append(draw_table(plan, model, codec, 2_000, np.random.default_rng(4), options)["b"])
+    assert np.array_equal(*drawn)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 60])
+def test_points_find_their_places(size: int) -> None:
+    """Some codes have no weight, at either end and between, and no point finds them."""
+    rng = np.random.default_rng(size)
+    weight = rng.random((20, size)) * (rng.random((20, size)) < 0.5)
+    weight[:, size // 2] = 1.0
+    cumulative, line = np.cumsum(weight, axis=1), rng.integers(0, 20, 500)
+    points = rng.random(500)
+    points[:40] = np.repeat([0.0, np.nextafter(1.0, 0.0)], 20)
+    found = blocks._places_at(cumulative, line, points)
+    expected = [
+        np.searchsorted(cumulative[k], p * cumulative[k, -1], side="right") for k, p in zip(line, points, strict=True)
+    ]
+    assert found.tolist() == expected
+    assert np.all(weight[line, found] > 0)
 
 
 def test_weight_zero_changes_nothing() -> None:

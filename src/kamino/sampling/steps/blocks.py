@@ -12,11 +12,12 @@ has: draws stand for p, so the penalty alone decides among them, and the law tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Comparison
 from kamino.sampling.codes.grouping import join_keys
@@ -66,6 +67,18 @@ def draw_blocks(task: Task) -> IntArray:
     return drawing.codes
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Part:
+    """Rows that are drawn together. Those that weigh codes alike share a line.
+
+    `first` is the place of one row of each line, and `line` is the line of each row.
+    """
+
+    rows: IntArray
+    first: IntArray
+    line: IntArray
+
+
 class _Drawing:
     """The column as far as it is drawn, and the means to draw more of it."""
 
@@ -80,13 +93,14 @@ class _Drawing:
         self._log_listed: FloatArray | None = None
         if listed is not None:
             bins, density = self._choices.spots(listed)
-            self._log_listed = self._choices.log_weight[:, bins] + density
+            self._log_listed = np.ascontiguousarray(self._choices.log_weight[:, bins] + density)
         self._points: FloatArray = np.zeros(task.num_rows)
         self._partners: dict[DenialConstraint, Partners] = {
             c: make_partners(c, task.judge, task.step.attribute, task.columns, task.num_rows, listed)
             for c in self._price
         }
         self._kind = self._kinds()
+        self._is_tabled = all(isinstance(partners, Tabled) for partners in self._partners.values())
         self._gain: dict[DenialConstraint, float] = {}
         self._off: dict[DenialConstraint, float] = {}
         self._first = True
@@ -110,14 +124,16 @@ class _Drawing:
         order = self._task.rng.permutation(self._task.num_rows)
         number = _BLOCKS if self._listed is not None else _LARGE_BLOCKS
         blocks = np.array_split(order, min(number, len(order)))
+        block = np.empty(len(order), dtype=np.int64)
+        block[order] = np.repeat(np.arange(len(blocks)), [len(rows) for rows in blocks])
         if self._listed is not None:
             # Rows of one context share out the codes of their block evenly, as free draws do. Blocks are drawn given
             # the others, so their points must not depend on each other.
-            block = np.empty(len(order), dtype=np.int64)
-            block[order] = np.repeat(np.arange(len(blocks)), [len(rows) for rows in blocks])
             self._points = spread_points(join_keys([block, self._choices.context]), self._task.rng)
-        for rows in blocks:
-            self._draw(rows)
+        self._priced = [(self._price[c], c.is_unary, partners) for c, partners in self._partners.items()]
+        is_shared = self._kind is not None and len(blocks[-1]) >= _FEW
+        for part in self._shared_lines(block) if is_shared else _own_lines(blocks):
+            self._draw(part)
         self._first = False
 
     def steer(self) -> bool:
@@ -140,44 +156,52 @@ class _Drawing:
             return max(gain / 2, _GAIN)
         return min(2 * gain, _MOST_GAIN) if abs(miss) > _HARDLY * abs(last) else gain
 
-    def _draw(self, rows: IntArray) -> None:
+    def _draw(self, part: _Part) -> None:
+        rows = part.rows
         old = self.codes[rows]
-        first, alike = self._alike(rows, old)
-        weight, candidates = self._weigh(rows[first], old[first])
+        weight, candidates = self._weigh(rows[part.first], old[part.first])
         if self._listed is not None:
-            place = self._spread(rows, weight, alike)
-            chosen = self._listed[np.maximum(place, 0)]
+            place = self._spread(rows, weight, part.line)
+            new = self._listed[np.maximum(place, 0)]
         else:
             place = draw_one_each(weight, self._task.rng)
-            chosen = candidates[np.arange(len(rows)), np.maximum(place, 0)]
-        kept = np.where(old >= 0, old, self._fallback[rows])
-        new = np.where(place < 0, kept, chosen)
+            new = candidates[np.arange(len(rows)), np.maximum(place, 0)]
+        none = np.flatnonzero(place < 0)
+        new[none] = np.where(old[none] >= 0, old[none], self._fallback[rows[none]])
         self.codes[rows] = new
-        self._settled += int((new >= 0).sum()) - int((old >= 0).sum())
-        for partners in self._partners.values():
+        if self._first:
+            self._settled += int((new >= 0).sum()) - int((old >= 0).sum())
+        for _, _, partners in self._priced:
             if isinstance(partners, Tabled):
                 partners.move(rows, old, new)
 
-    def _alike(self, rows: IntArray, old: IntArray) -> tuple[IntArray, IntArray]:
-        """Number the rows that weigh codes alike, and name one of each: equal contexts, and equal codes so far."""
-        if self._kind is None or len(rows) < _FEW:
-            everyone = np.arange(len(rows), dtype=np.int64)
-            return everyone, everyone
+    def _shared_lines(self, block: IntArray) -> Iterator[_Part]:
+        """Sort the rows of each block by what they weigh: their contexts, and their codes so far.
+
+        A row's code stays until its own block is drawn, so that the rows of all blocks are sorted at once.
+        """
+        assert self._kind is not None, "rows are told apart by their kinds"
         kind, size = self._kind
-        alike, number = number_values(kind[rows] * (size + 1) + old + 1)
-        first = np.empty(number, dtype=np.int64)
-        first[alike] = np.arange(len(rows))
-        return first, alike
+        weighed = kind * (size + 1) + self.codes + 1
+        rows = stable_order(block, weighed)
+        new = np.append(True, (np.diff(weighed[rows]) != 0) | (np.diff(block[rows]) != 0))
+        line = np.cumsum(new)
+        begin = np.append(0, np.cumsum(np.bincount(block)))
+        for start, end in zip(begin[:-1].tolist(), begin[1:].tolist(), strict=True):
+            first = np.flatnonzero(new[start:end])
+            yield _Part(rows=rows[start:end], first=first, line=line[start:end] - line[start])
 
     def _weigh(self, rows: IntArray, old: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return the logarithms of the weights of candidates, and these: a line for each row."""
+        """Return the logarithms of the weights of candidates, and these: a line for each row, or one for all."""
         candidates, weight = self._candidates(rows)
-        seen = max(1, self._settled) if self._first else self._task.num_rows
-        block = self._block(rows, candidates)
-        for constraint, partners in self._partners.items():
-            scale = self._price[constraint] * (1.0 if constraint.is_unary else self._task.num_rows / seen)
+        to_come = self._task.num_rows / max(1, self._settled) if self._first else 1.0
+        block = None if self._is_tabled else self._block(rows, candidates)
+        for price, is_unary, partners in self._priced:
+            scale = price if is_unary else price * to_come
             if isinstance(partners, Tabled):
-                weight -= scale * partners.of_listed(rows, old)
+                found = partners.of_listed(rows, old)
+                found *= scale
+                weight -= found
             else:
                 assert block is not None, "all partners but those in tables need it"
                 weight -= scale * partners.of_block(block)
@@ -195,21 +219,24 @@ class _Drawing:
         kinds, number = number_values(join_keys([self._choices.context, *tabled]))
         return (kinds, size) if number * (size + 1) <= MOST_NUMBERS else None
 
-    def _block(self, rows: IntArray, candidates: IntArray) -> Block | None:
-        """What partners that count anew for each block are told; None if there are none."""
-        if all(isinstance(partners, Tabled) for partners in self._partners.values()):
-            return None
+    def _block(self, rows: IntArray, candidates: IntArray) -> Block:
+        """What partners that count anew for each block are told."""
         outside = self.codes.copy()
         outside[rows] = DEAD
         return Block(rows=rows, candidates=candidates, listed=False, outside=outside, inside=self.codes[rows])
 
     def _candidates(self, rows: IntArray) -> tuple[IntArray, FloatArray]:
-        """Codes to weigh, a line for each row, and the logarithm of what the model gives them."""
+        """Codes to weigh, and the logarithm of what the model gives them: a line for each row.
+
+        Codes that are the same for all rows stay one line where nothing but tables is asked.
+        """
         task = self._task
         if self._listed is not None:
-            candidates = np.broadcast_to(self._listed, (len(rows), len(self._listed)))
+            candidates = self._listed[None, :]
+            if task.choices.residual or not self._is_tabled:
+                candidates = np.broadcast_to(candidates, (len(rows), len(self._listed)))
             assert self._log_listed is not None
-            weight = self._log_listed[self._choices.context[rows]]
+            weight = self._log_listed.take(self._choices.context[rows], axis=0)
         else:
             drawn = [self._choices.draw(task.rng, rows, independent=True) for _ in range(_DRAWN)]
             candidates = np.stack([*drawn, self.codes[rows]], axis=1)
@@ -218,14 +245,33 @@ class _Drawing:
             weight = np.where(breaks_checks(task, candidates, rows), -np.inf, weight)
         return candidates, weight
 
-    def _spread(self, rows: IntArray, weight: FloatArray, alike: IntArray) -> IntArray:
-        """Draw a place for each row from the line that `alike` names, at the row's point of this sweep."""
+    def _spread(self, rows: IntArray, weight: FloatArray, line: IntArray) -> IntArray:
+        """Draw a place for each row from its line, at the row's point of this sweep."""
         top = weight.max(axis=1, initial=-np.inf)
-        weight -= np.where(np.isfinite(top), top, 0.0)[:, None]
+        alive = np.isfinite(top)
+        weight -= np.where(alive, top, 0.0)[:, None]
         cumulative = np.cumsum(np.exp(weight, out=weight), axis=1, out=weight)
-        cumulative /= np.maximum(cumulative[:, -1:], 1e-300)
-        # One ascending array for all lines: line k holds the stretch from 2k to 2k + 1.
-        cumulative += 2.0 * np.arange(len(weight))[:, None]
-        size = weight.shape[1]
-        place = np.searchsorted(cumulative.ravel(), 2.0 * alike + self._points[rows], side="right") - alike * size
-        return np.where(np.isfinite(top)[alike], np.minimum(place, size - 1), -1)
+        return np.where(alive[line], _places_at(cumulative, line, self._points[rows]), -1)
+
+
+def _places_at(cumulative: FloatArray, line: IntArray, points: FloatArray) -> IntArray:
+    """Return the place of each point of [0, 1) in its line of running sums: by halving, all rows side by side.
+
+    Guarantees:
+        Equal to searching line by line.  [test_points_find_their_places]
+    """
+    last = cumulative.shape[1] - 1
+    sums, begin = cumulative.ravel(), line * (last + 1)
+    target = points * cumulative[:, -1].take(line)
+    place = np.zeros(len(line), dtype=np.int64)
+    for bit in reversed(range(last.bit_length())):
+        further = np.minimum(place + (1 << bit), last)
+        place = np.where(sums.take(begin + further - 1) <= target, further, place)
+    return place
+
+
+def _own_lines(blocks: Sequence[IntArray]) -> Iterator[_Part]:
+    """Let each row have a line of its own."""
+    for rows in blocks:
+        each = np.arange(len(rows), dtype=np.int64)
+        yield _Part(rows=rows, first=each, line=each)

@@ -10,7 +10,7 @@ from kamino.model.protocol import Cells, CodeMap, Conditional
 from kamino.sampling.codes.choices import make_choices
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.steps.chain.chain_cells import ChainCells, make_cells
-from kamino.sampling.steps.chain.chain_filter import Blocks, _Moves
+from kamino.sampling.steps.chain.chain_filter import Blocks, _Moves, _running_logsumexp
 
 SIZE = 5
 
@@ -84,3 +84,14 @@ def test_an_unlikely_way_is_kept() -> None:
             state = moves.advance(np.array([each]), state)
         assert state[0, 1] == pytest.approx(30 * np.log(1e-16))
         assert moves.advance(np.array([block[-1]]), state)[0, 1] == pytest.approx(30 * np.log(1e-16))
+
+
+def test_running_sums_are_those_of_logarithms() -> None:
+    """Weights that are near each other, that lie far apart, that are missing, and none at all."""
+    values = np.random.default_rng(1).normal(0, [[1], [100], [1e4], [1], [1]], size=(5, 40))
+    values[3, 1:20] = -np.inf
+    values[4] = -np.inf
+    values[:2, 0] = -1e3
+    expected = np.logaddexp.accumulate(values, axis=1)
+    np.testing.assert_allclose(_running_logsumexp(values), expected, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(_running_logsumexp(values[:1]), expected[:1], rtol=1e-13, atol=1e-13)

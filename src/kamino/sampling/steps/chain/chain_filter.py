@@ -26,8 +26,8 @@ from kamino.sampling.codes.count_matrix import count_matrix
 from kamino.sampling.codes.stratified import draw_one_each
 from kamino.sampling.steps.chain.chain_cells import ChainCells
 
-_PIECE = 1 << 22
-# Numbers of the matrices that are at hand at a time: they stay in the second-level cache.
+# Numbers of states, and of matrices, that are at hand at a time: these stay in the second-level cache.
+_PIECE = 1 << 18
 _MATRICES = 1 << 17
 _TINY = 1e-290
 # Probabilities are multiplied as they are, not as logarithms, where no product of so many rows can vanish.
@@ -75,11 +75,13 @@ def sample_states(
     by_level = np.argsort(level, kind="stable")
     ends = np.searchsorted(level, np.arange(int(level.max(initial=-1)) + 2), sorter=by_level)
     # State 0 is "nothing yet", state s + 1 is cell s.
-    forward = np.full((num_blocks, size + 1), -np.inf)
+    forward = np.empty((num_blocks, size + 1))
+    lines = max(1, _PIECE // (size + 1))
     for step in range(len(ends) - 1):
-        here = by_level[ends[step] : ends[step + 1]]
-        before = _start_state(len(here), size) if step == 0 else forward[here - 1]
-        forward[here] = moves.advance(here, before)
+        for start in range(ends[step], ends[step + 1], lines):
+            here = by_level[start : min(start + lines, ends[step + 1])]
+            before = _start_state(len(here), size) if step == 0 else forward[here - 1]
+            forward[here] = moves.advance(here, before)
     after = np.full(num_blocks, State.NO_SOLUTION, dtype=np.int64)
     prior = np.full(num_blocks, State.NO_SOLUTION, dtype=np.int64)
     is_last = np.append(blocks.chain[1:] != blocks.chain[:-1], True) if num_blocks else np.zeros(0, np.bool_)
@@ -88,7 +90,6 @@ def sample_states(
         final = here[is_last[here]]
         after[final] = draw_one_each(forward[final], rng)
         live = here[after[here] >= 0]
-        lines = max(1, _PIECE // (size + 1))
         for start in range(0, len(live), lines):
             piece = live[start : start + lines]
             before = _start_state(len(piece), size) if step == 0 else forward[piece - 1]
@@ -115,7 +116,9 @@ class _Moves:
     def __init__(self, cells: ChainCells, blocks: Blocks, *, ties_equal: bool) -> None:
         self._size, num_blocks = cells.num_cells, len(blocks.chain)
         self._p = cells.probability
-        self._log_p: FloatArray = np.log(np.maximum(self._p, _TINY))
+        self._log_p = _log(self._p)
+        self._logs: FloatArray = np.zeros((len(self._p), self._size, self._size + 1))
+        self._has_logs = np.zeros(len(self._p), np.bool_)
         self._rows = np.bincount(blocks.block, minlength=num_blocks)
         self._counts = count_matrix(blocks.block, blocks.context, num_blocks, len(self._p))
         self._takes_one = np.ones(num_blocks, np.bool_) if ties_equal else self._rows == 1
@@ -159,8 +162,11 @@ class _Moves:
 
     def _advance_one(self, here: IntArray, before: FloatArray) -> FloatArray:
         """All rows of a block take one value, at or above the state."""
-        result = np.logaddexp.accumulate(before, axis=1)
-        result[:, 1:] += self._counts.take(here) @ self._log_p
+        result = _running_logsumexp(before)
+        if (self._rows[here] == 1).all():
+            result[:, 1:] += self._log_p.take(self._by_block[self._begin[here]], axis=0)
+        else:
+            result[:, 1:] += self._counts.take(here) @ self._log_p
         result[:, 0] = before[:, 0] + self._nothing(here)
         return result
 
@@ -201,8 +207,9 @@ class _Moves:
 
     def _long(self, here: IntArray, before: FloatArray) -> FloatArray:
         """Blocks of any rows: sums of logarithms."""
-        size, table = self._size, self._log_stretches
-        weight = (self._counts.take(here) @ table.reshape(len(table), -1)).reshape(len(here), size, size + 1)
+        size, counts = self._size, self._counts.take(here)
+        table = self._log_stretches(counts.column)
+        weight = (counts @ table.reshape(len(table), -1)).reshape(len(here), size, size + 1)
         move = np.full((len(here), size + 1, size + 1), -np.inf)
         move[:, 0, 0] = weight[:, 0, 0]
         exactly = _log_minus(weight[:, :, 1:], weight[:, :, :-1])
@@ -216,11 +223,11 @@ class _Moves:
     def _into_many(self, here: IntArray, after: IntArray) -> FloatArray:
         """As `into`, for blocks whose rows are free among themselves."""
         matrix, lines = self._counts.take(here), len(here)
-        table, line = self._log_stretches, matrix.line
+        stretch, line = self._stretches, matrix.line
         u = after[line]
         within, below = np.zeros((lines, self._size)), np.zeros((lines, self._size))
-        np.add.at(within, line, matrix.count[:, None] * table[matrix.column, :, u])
-        np.add.at(below, line, matrix.count[:, None] * table[matrix.column, :, np.maximum(u - 1, 0)])
+        np.add.at(within, line, matrix.count[:, None] * _log(stretch[matrix.column, :, u]))
+        np.add.at(below, line, matrix.count[:, None] * _log(stretch[matrix.column, :, np.maximum(u - 1, 0)]))
         exactly = _log_minus(within, below)
         column = np.full((lines, self._size + 1), -np.inf)
         column[:, 0] = np.where(after == 0, within[:, 0], exactly[:, 0])
@@ -236,12 +243,21 @@ class _Moves:
         num_contexts, size = self._p.shape
         sums = np.zeros((num_contexts, size, size + 1))
         upper = np.triu(np.ones((size, size)))
-        np.cumsum(self._p[:, None, :] * upper[None, :, :], axis=2, out=sums[:, :, 1:])
+        for of_context, p in zip(sums, self._p, strict=True):
+            np.cumsum(p * upper, axis=1, out=of_context[:, 1:])
         return sums
 
-    @cached_property
-    def _log_stretches(self) -> FloatArray:
-        return np.asarray(np.log(np.maximum(self._stretches, _TINY)))
+    def _log_stretches(self, contexts: IntArray) -> FloatArray:
+        """Logarithms of the stretches, of these contexts at least: few blocks need them where most are short."""
+        new = distinct(contexts[~self._has_logs[contexts]])
+        if len(new):
+            self._logs[new] = _log(self._stretches[new])
+            self._has_logs[new] = True
+        return self._logs
+
+
+def _log(p: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(p, _TINY)))
 
 
 def _is_narrow(before: FloatArray) -> NDArray[np.bool_]:
@@ -249,6 +265,29 @@ def _is_narrow(before: FloatArray) -> NDArray[np.bool_]:
     states = before[:, 1:]
     lowest = np.where(np.isneginf(states), np.inf, states).min(axis=1, initial=np.inf)
     return np.asarray(~(before.max(axis=1) - lowest > _RANGE))
+
+
+def _running_logsumexp(values: FloatArray) -> FloatArray:
+    """Return log(sum(exp(values))) up to each place of a line: by weights as they are where none vanishes.
+
+    Guarantees:
+        Equal to adding logarithms, up to rounding.  [test_running_sums_are_those_of_logarithms]
+    """
+    narrow = _is_narrow(values)
+    if not narrow.all():
+        result = np.logaddexp.accumulate(values, axis=1)
+        result[narrow] = _running_logsumexp(values[narrow])
+        return result
+    top = values.max(axis=1, keepdims=True)
+    top = np.where(np.isneginf(top), 0.0, top)
+    sums: FloatArray = values - top
+    np.cumsum(np.exp(sums, out=sums), axis=1, out=sums)
+    with np.errstate(divide="ignore"):
+        np.log(sums, out=sums)
+    sums += top
+    # The first may vanish beside the others.
+    sums[:, 0] = values[:, 0]
+    return sums
 
 
 def _log_minus(larger: FloatArray, smaller: FloatArray) -> FloatArray:
