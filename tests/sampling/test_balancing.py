@@ -84,11 +84,22 @@ def test_balancing_favours_no_row() -> None:
 
 def test_wide_columns_are_grouped() -> None:
     rng = np.random.default_rng(4)
-    wide = rng.choice(1 << 40, ROWS)
-    groups = group_values(wide)
-    assert (groups.min(), groups.max()) == (0, 127)
-    assert np.all(np.diff(groups[np.argsort(wide)]) >= 0), "neighbours stay together"
-    assert np.bincount(groups).max() < 2 * ROWS / 128
+    for rows, contexts, most in ((ROWS, 1, 128), (20_000, 1, 312), (100_000, 1, 512), (100_000, 80_000, 128)):
+        wide = rng.choice(1 << 40, rows)
+        groups = group_values(wide, contexts)
+        assert (groups.min(), groups.max()) == (0, most - 1)
+        assert np.all(np.diff(groups[np.argsort(wide)]) >= 0), "neighbours stay together"
+        assert np.bincount(groups).max() < 2 * rows / most
+
+
+def test_names_are_balanced_one_by_one() -> None:
+    """Each of 400 names comes with a rare value as often as it should, and not only each group of names."""
+    rng = np.random.default_rng(6)
+    names, rare = rng.integers(0, 400, 40_000), (np.arange(40_000) % 10 == 0).astype(np.int64)
+    made = balance(names, np.zeros(40_000, dtype=np.int64), [rare], rng)
+    seen, chance = (np.bincount(each[rare == 1], minlength=400) for each in (made, names))
+    expected = np.bincount(names, minlength=400) / 10
+    assert np.abs(seen - expected).mean() < 0.4 * np.abs(chance - expected).mean()
 
 
 def test_drawn_columns_are_balanced() -> None:

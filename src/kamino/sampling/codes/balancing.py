@@ -18,8 +18,11 @@ from kamino.schema.coding.joint_codes import distinct_values
 
 #: Of more rows than this chance puts few out of place, and nothing is exchanged.
 MOST_ROWS = 100_000
-# A column of more values is looked at in so many groups of neighbours, of about as many rows each.
-_GROUPS = 128
+# A column of more values is looked at in so many groups of neighbours, of about as many rows each: more of them where
+# each has so many rows, since exchanges that look at single values of few rows lose sight of their neighbours ...
+_FEWEST, _GROUPS, _ROWS_OF_GROUP = 128, 512, 64
+# ... and where counts of contexts by groups have at most so many numbers.
+_WITHIN = 1 << 23
 # Every row is tried so often; further rounds gain little.
 _ROUNDS = 2
 # Of more other columns than this so many are taken at random: the cost of a wide table grows with its columns, not with
@@ -31,18 +34,19 @@ _PARTS = 8
 _MOST_CELLS = 1 << 25
 
 
-def group_values(column: IntArray) -> IntArray:
-    """Number the values of a column from 0, neighbours together where there are too many.
+def group_values(column: IntArray, contexts: int = 1) -> IntArray:
+    """Number the values of a column from 0, neighbours together where there are too many for the rows and contexts.
 
     >>> group_values(np.array([7, 3, 7])).tolist()
     [1, 0, 1]
     """
     values, number = distinct_values(column)
-    if len(values) <= _GROUPS:
+    most = min(max(min(len(column) // _ROWS_OF_GROUP, _WITHIN // contexts), _FEWEST), _GROUPS)
+    if len(values) <= most:
         return number
     counts = np.bincount(number)
     middle = np.cumsum(counts) - counts / 2
-    group = np.minimum((middle / len(column) * _GROUPS).astype(np.int64), _GROUPS - 1)
+    group = np.minimum((middle / len(column) * most).astype(np.int64), most - 1)
     return distinct_values(group)[1][number]
 
 
@@ -59,7 +63,7 @@ def balance(column: IntArray, context: IntArray, others: Sequence[IntArray], rng
     contexts, context = distinct_values(context)
     if len(column) < 2 or len(contexts) == len(column):
         return column
-    groups = group_values(column)
+    groups = group_values(column, len(contexts))
     within = _counts(context, groups).astype(np.float32)
     within /= within.sum(axis=1, keepdims=True)
     fits = [z for z in others if len(contexts) * (int(z.max()) + 1) <= _MOST_CELLS and z.any()]
