@@ -47,10 +47,12 @@ def test_interactions_are_what_marginals_do_not_say(a: int, b: int, seed: int) -
     assert np.all(interactions(flat) == 0)
 
 
-def test_interactions_have_less_noise_for_their_cost() -> None:
+def test_the_noise_of_interactions_is_known() -> None:
+    """In that of counts, which a row more or less moves by 1 and another row by sqrt(2)."""
     for shape in SHAPES:
-        cells = float(np.prod(shape))
-        assert interaction_sensitivity(shape).add_remove / cells == pytest.approx(interaction_noise(shape))
+        cells, moved = float(np.prod(shape)), interaction_sensitivity(shape)
+        assert moved.add_remove / cells == pytest.approx(interaction_noise(shape))
+        assert moved.replace / cells / np.sqrt(2) == pytest.approx(interaction_noise(shape, replaced=True))
 
 
 def test_inference_uses_interactions_and_groups() -> None:

@@ -17,6 +17,7 @@ from kamino.constraints import Constraints
 from kamino.model.marginal import fit_marginal
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.measurement import Measurement
+from kamino.model.marginal.pairs import scoring
 from kamino.model.marginal.purse import InDeviations
 from kamino.model.protocol import CodeMap
 from kamino.pipeline import Settings, Synthesizer
@@ -56,9 +57,9 @@ def visits(people: int = 2000, each: int = 5) -> pa.Table:
 
 @contextmanager
 def believed() -> Iterator[list[tuple[tuple[str, ...], float]]]:
-    """Collect what a fit takes for the noise of each release of counts: of histograms, and of tables of counts."""
+    """Collect what a fit takes for the noise of each release: of histograms, tables, interactions and distances."""
     found: list[tuple[tuple[str, ...], float]] = []
-    histogram, measure = fit_marginal.measure_histogram, Frame.measure
+    histogram, measure, shrink = fit_marginal.measure_histogram, Frame.measure, scoring.shrink_scores
 
     def noted_histogram(attribute: Any, count: Any) -> Any:
         def noted(*args: Any) -> Any:
@@ -70,13 +71,19 @@ def believed() -> Iterator[list[tuple[tuple[str, ...], float]]]:
 
     def noted_measure(self: Frame, *args: Any, **others: Any) -> Measurement:
         made = measure(self, *args, **others)
-        if not made.is_interaction:
-            found.append((tuple(self.attributes[a].name for a in args[2]), float(made.sigma.max())))
+        # Interactions are released as whole numbers, times the number of cells.
+        unit = made.counts.size if made.is_interaction else 1
+        found.append((tuple(self.attributes[a].name for a in args[2]), unit * float(made.sigma.max())))
         return made
+
+    def noted_scores(noisy: Any, sigma: float) -> Any:
+        found.append((("distances",), sigma))
+        return shrink(noisy, sigma)
 
     with (
         patch.object(fit_marginal, "measure_histogram", noted_histogram),
         patch.object(Frame, "measure", noted_measure),
+        patch.object(scoring, "shrink_scores", noted_scores),
     ):
         yield found
 
@@ -93,9 +100,9 @@ def test_noise_of_units_is_known(neighbours: Neighbours, max_rows: int | None) -
         fit(private, plan, gate)
     noise: dict[tuple[str, ...], list[float]] = {}
     for entry in gate.ledger.entries:
-        if entry.kind == "counts" and "marginal" in entry.what:
-            noise.setdefault(entry.attributes, []).append(entry.sigma)
+        noise.setdefault(("distances",) if entry.kind == "vector" else entry.attributes, []).append(entry.sigma)
     assert len(found) >= 5
+    assert any(names == ("distances",) for names, _ in found)
     for names, sigma in found:
         assert any(sigma == pytest.approx(each, rel=0.01) for each in noise[names]), (names, sigma, noise[names])
 

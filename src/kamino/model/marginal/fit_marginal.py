@@ -252,6 +252,7 @@ def _make_frame(
         chains=chains,
         allowed=allowed,
         noise=max(typical, LEAST_SIGMA),
+        replaced=plan.replaced,
     )
 
 

@@ -37,7 +37,8 @@ class Frame:
     Without a sequence, attributes of a chain come in its order. `relatives` are attributes that are read relative to
     another. `groups` and `nulls` say how bins are joined at lower resolutions. A pair is measured by its interactions
     where that takes the noise down to `interactions` times or less. `noise` is the standard deviation of a cell of a
-    pair, if some thirty pairs share the budget. `gaps` are pairs that may be read by their difference.
+    pair, if some thirty pairs share the budget. `gaps` are pairs that may be read by their difference. `replaced`: a
+    neighbouring table has another row in the place of one, instead of one more or less.
     """
 
     attributes: tuple[ModelAttribute, ...]
@@ -52,6 +53,7 @@ class Frame:
     interactions: float = 0.0
     noise: float = LEAST_SIGMA
     gaps: Mapping[Clique, Gap] = field(default_factory=dict)
+    replaced: bool = False
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -188,10 +190,17 @@ class Frame:
         group = self._on_variable(third, Resolution.GROUPS)
         return self._by_gap(clique, values if group is None else group)
 
+    def score_noise(self, multiplier: float, num_scores: int) -> float:
+        """Return the standard deviation of each of so many distances that cost what counts with `multiplier` cost.
+
+        A replaced row moves a distance by 2, and counts by sqrt(2).
+        """
+        return multiplier * math.sqrt(2 * num_scores if self.replaced else num_scores)
+
     def noise_factor(self, clique: Clique, resolution: Resolution) -> float:
         """Return by how much less noise a marginal has for the same cost because its interactions are measured."""
         shape = self.grouped(clique, resolution)[1]
-        factor = interaction_noise(shape)
+        factor = interaction_noise(shape, replaced=self.replaced)
         return factor if len(clique) == 2 and min(shape) > 1 and factor <= self.interactions else 1.0
 
     def measure(
@@ -209,8 +218,9 @@ class Frame:
         multiplier = purse.take(" x ".join(asked.attributes), share)
         variables = self.variables(clique, resolution)
         group, shape = self._cells_on(clique, variables, resolution)
-        factor = interaction_noise(shape) if by_interactions else self.noise_factor(clique, resolution)
-        if factor < 1:
+        told = interaction_noise(shape, replaced=self.replaced)
+        factor = told if by_interactions else self.noise_factor(clique, resolution)
+        if by_interactions or factor < 1:
             noisy = measurer.interaction(asked.attributes, asked.binning, noise_multiplier=multiplier)
             table = interactions_of(np.asarray(noisy, dtype=float).reshape(shape) / math.prod(shape))
         else:
@@ -221,13 +231,20 @@ class Frame:
             counts=table,
             sigma=np.full(shape, multiplier * factor),
             group=group,
-            is_interaction=factor < 1,
+            is_interaction=by_interactions or factor < 1,
         )
 
 
-def interaction_noise(shape: Sequence[int]) -> float:
-    """Return the noise of a cell of a table's interactions, in that of a cell of the table for the same cost."""
-    return math.sqrt(math.prod(1 - 1 / size for size in shape))
+def interaction_noise(shape: Sequence[int], *, replaced: bool = False) -> float:
+    """Return the noise of a cell of a table's interactions, in that of a cell of the table for the same cost.
+
+    A replaced row moves interactions most if it differs in the axis of fewest values alone: what that saves is lost.
+
+    Guarantees:
+        Is that of the sensitivities of both.  [test_the_noise_of_interactions_is_known]
+    """
+    saved = math.prod(1 - 1 / size for size in shape)
+    return math.sqrt(saved / (1 - 1 / min(shape)) if replaced else saved)
 
 
 def positions(attributes: Sequence[ModelAttribute]) -> dict[str, int]:

@@ -112,8 +112,8 @@ class MarginalPlan:
     """What a fit does: attributes, order, noise and the schedule of its releases. Every field may be published.
 
     `noise_multiplier` is that of the one release that would cost as much as all of them, `distance` how far one privacy
-    unit moves a histogram. Without a sequence the model chooses one from what it has measured; attributes of a chain
-    come in its order then.
+    unit moves a histogram, `replaced` whether a unit is replaced by another. Without a sequence the model chooses one
+    from what it has measured; attributes of a chain come in its order then.
     """
 
     attributes: tuple[ModelAttribute, ...]
@@ -124,6 +124,7 @@ class MarginalPlan:
     settings: MarginalSettings
     schedule: Schedule
     distance: float = 1.0
+    replaced: bool = False
 
     @property
     def deviation(self) -> float:
@@ -145,6 +146,7 @@ def plan_marginal(
     hints: Hints | None = None,
     settings: MarginalSettings | None = None,
     distance: float = 1.0,
+    replaced: bool = False,
 ) -> MarginalPlan:
     """Plan a fit whose releases together cost what one release with `noise_multiplier` costs.
 
@@ -167,6 +169,7 @@ def plan_marginal(
         settings=settings,
         schedule=draft.schedule(),
         distance=distance,
+        replaced=replaced,
     )
 
 

@@ -49,7 +49,7 @@ from kamino.pipeline.plan.whose_privacy import (
 )
 from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import model_noise, planned_weights, weights_noise
-from kamino.privacy import Gate, gaussian_mu
+from kamino.privacy import Gate, Neighbours, gaussian_mu
 from kamino.privacy.accounting.meaning import Meaning, meaning_of_budget, of_epsilon
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
@@ -476,6 +476,7 @@ def _with_marginal(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
         chains=plan.chains,
         hints=replace(hints_of(plan.constraints, codec), known=_public_maps(plan, codec)),
         distance=gate.sensitivity(Sensitivity.of_histogram()).under(gate.budget.neighbours),
+        replaced=gate.budget.neighbours is Neighbours.REPLACE,
     )
     weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise)
     return replace(plan, marginal=marginal, schedule=plan.schedule + marginal.schedule + weights)

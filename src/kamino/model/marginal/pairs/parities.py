@@ -56,7 +56,7 @@ def plan_parities(frame: Frame, noise_multiplier: float, most_share: float, with
     """
     usual = (a for a in range(len(frame.sizes)) if a not in without and a not in frame.relatives)
     inner = tuple(a for a in usual if frame.sizes[a] == 2 and has_parity(frame.attributes[a]))
-    each = (noise_multiplier / (CLEAR_SCORES * frame.num_rows)) ** 2
+    each = (frame.score_noise(noise_multiplier, 1) / (CLEAR_SCORES * frame.num_rows)) ** 2
     count = min(most_parities(len(inner)), int(most_share / each)) if each > 0 else 0
     return Parities(attributes=inner, count=count, share=count * each)
 

@@ -68,7 +68,7 @@ def needed_for_scores(frame: Frame, noise_multiplier: float) -> float:
     """
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     asked = len(_both_resolutions(frame, pairs))
-    needed = asked * (noise_multiplier / (TOLD_APART * frame.num_rows)) ** 2
+    needed = (frame.score_noise(noise_multiplier, asked) / (TOLD_APART * frame.num_rows)) ** 2
     return max(needed, LEAST_SHARE) if asked else 0.0
 
 
@@ -83,7 +83,7 @@ def score_pairs(
     """Release the distances of all pairs to the model's `answers` at once; `forced` pairs always in bins."""
     multiplier = purse.take("scores", share)
     both = _both_resolutions(frame, sorted(answers))
-    if multiplier * math.sqrt(len(both)) <= CLEAR_SCORES * frame.num_rows:
+    if frame.score_noise(multiplier, len(both)) <= CLEAR_SCORES * frame.num_rows:
         asked = both
     else:
         asked = [a for a in both if _is_coarsest(frame, a) or (a.clique in forced and a.resolution is Resolution.BINS)]
@@ -185,7 +185,7 @@ def _score(
     noisy = measurer.scores(
         [frame.candidate(a.clique, a.resolution) for a in asked], grouped, noise_multiplier=multiplier
     )
-    errors = shrink_scores(np.asarray(noisy, dtype=float), multiplier * math.sqrt(len(asked)))
+    errors = shrink_scores(np.asarray(noisy, dtype=float), frame.score_noise(multiplier, len(asked)))
     return [
         Scored(
             attributes=each.clique,
