@@ -86,8 +86,11 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._path = folder / "results.json"
+        self._records = self._written()
+
+    def _written(self) -> dict[str, Record]:
         found = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else []
-        self._records = {record.case.key: record for record in map(Record.from_json, found)}
+        return {record.case.key: record for record in map(Record.from_json, found)}
 
     def find(self, case: Case) -> Record | None:
         """The record of a case, unless it failed."""
@@ -95,8 +98,8 @@ class Store:
         return record if record is not None and not record.problem else None
 
     def add(self, record: Record) -> None:
-        """Keep a record, in place of an older one of the same case."""
-        self._records[record.case.key] = record
+        """Keep a record, in place of an older one of the same case, beside what other programs have written."""
+        self._records = self._written() | self._records | {record.case.key: record}
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self._path.with_suffix(".part")
         part.write_text(json.dumps([each.to_json() for each in self._records.values()], indent=1), encoding="utf-8")

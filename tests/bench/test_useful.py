@@ -127,6 +127,15 @@ def test_store_keeps_records_and_runs_failures_again(tmp_path: Path) -> None:
     assert [each.problem for each in Store(tmp_path).of([case])] == ["no"]
 
 
+def test_two_programs_share_a_store(tmp_path: Path) -> None:
+    """Neither takes away what the other has written since it began."""
+    stores = Store(tmp_path), Store(tmp_path)
+    cases = Case(table="a", epsilon=1.0), Case(table="b", epsilon=1.0)
+    for store, case in zip(stores, cases, strict=True):
+        store.add(Record(case=case, metrics={"width 1": 0.5}))
+    assert [each.case for each in Store(tmp_path).of(cases)] == list(cases)
+
+
 def write_folder(folder: Path) -> None:
     rng = np.random.default_rng(0)
     age = rng.integers(20, 60, 200)
