@@ -148,23 +148,34 @@ def fit_rounds(
             if variables not in cliques:
                 cliques.append(variables)
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior)
-    parities = _measure_parities(frame, fit, measurer, purse, plan, cliques)
+    now = pair_answers(frame, fit) if noisy else {}
+    parities = _measure_parities(frame, fit, now, measurer, purse, plan, cliques)
     measured += parities
     cliques += [each.attributes for each in parities if each.attributes not in cliques]
     if _spend_rest(frame, measurer, purse, plan, measured):
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior, polish=not noisy)
+        now = pair_answers(frame, fit) if noisy else {}
     if noisy:
-        fit = _polish(frame, cliques, measured, before, fit, plan.effort, prior)
+        fit = _polish(frame, cliques, measured, before, now, fit, plan.effort, prior)
     return fit, histograms
 
 
 def _measure_parities(
-    frame: Frame, fit: Fit, measurer: Measurer, purse: Purse, plan: RoundPlan, cliques: Sequence[Clique]
+    frame: Frame,
+    fit: Fit,
+    now: Mapping[Clique, FloatArray],
+    measurer: Measurer,
+    purse: Purse,
+    plan: RoundPlan,
+    cliques: Sequence[Clique],
 ) -> list[Measurement]:
-    """Measure what three attributes of two values say together, as far as the model has room for it."""
+    """Measure what three attributes of two values say together, as far as the model has room for it.
+
+    `now` are the model's counts of all pairs.
+    """
     if not plan.parities.count:
         return []
-    found = measure_parities(frame, fit, pair_answers(frame, fit), measurer, purse, plan.parities)
+    found = measure_parities(frame, fit, now, measurer, purse, plan.parities)
     last = len(plan.rounds) - 1
     limit = plan.effort.limit(purse.noise_multiplier, last, len(plan.rounds), frame.num_rows)
     return within_size(frame, found, cliques, limit)
@@ -228,12 +239,16 @@ def _polish(
     cliques: Sequence[Clique],
     measured: Sequence[Measurement],
     before: Mapping[Key, FloatArray],
+    now: Mapping[Clique, FloatArray],
     fit: Fit,
     effort: Effort,
     prior: Sequence[FloatArray],
 ) -> Fit:
-    """Take noise out of the measured pairs, and infer once more and to the end."""
-    now, levels = pair_answers(frame, fit), frame.levels
+    """Take noise out of the measured pairs, and infer once more and to the end.
+
+    `before` are the model's counts of pairs before they were measured, and `now` those with all measurements.
+    """
+    levels = frame.levels
 
     def cleaned(each: Measurement) -> Measurement:
         if each.key not in before:
