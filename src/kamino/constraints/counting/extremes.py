@@ -83,13 +83,17 @@ def _with_one_order(problem: Problem, values: Codes, size: int) -> Codes:
     place = joined_axis(key, Axis(left=width - 1 - order.left, right=width - 1 - order.right, size=width))
     arrangement = stable_order(place.right)
     sorted_key, sorted_place = key.right[arrangement], place.right[arrangement]
-    running = np.maximum.accumulate(sorted_key * size + values[arrangement])
+    running = sorted_key * size
+    running += values[arrangement]
+    np.maximum.accumulate(running, out=running)
     # Looking up sorted values is several times faster than the same values in the rows' order.
     asking = arrangement if place.left is place.right else stable_order(place.left)
     at = np.searchsorted(sorted_place, place.left[asking], side="left") - 1
+    del sorted_place, place  # of large tables, half of what is at hand here
+    own = key.left[asking]
+    found = np.flatnonzero((at >= 0) & (sorted_key[at] == own))
     best = np.full(problem.num_left, NOBODY, dtype=np.int64)
-    found = (at >= 0) & (sorted_key[at] == key.left[asking])
-    best[asking[found]] = (running[at] - key.left[asking] * size)[found]
+    best[asking[found]] = running[at[found]] - own[found] * size
     return best
 
 

@@ -323,6 +323,7 @@ def _write_and_count(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: 
     check_keys(fitted.schema.attributes, num_rows)
     counted = sorted({name for constraint in fitted.promised for name in constraint.attributes})
     written = put(_parts(fitted, columns, num_rows), counted)
+    pa.default_memory_pool().release_unused()  # what writing took, before counting takes as much again
     ways.progress(Stage.CHECK)
     return count_table(fitted, written)
 
