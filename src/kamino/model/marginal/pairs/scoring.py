@@ -87,7 +87,7 @@ def score_pairs(
         asked = both
     else:
         asked = [a for a in both if _is_coarsest(frame, a) or (a.clique in forced and a.resolution is Resolution.BINS)]
-    return _score(frame, measurer, asked, [answers[a.clique].ravel() for a in asked], multiplier)
+    return _score(frame, measurer, asked, [_grouped(frame, a, answers[a.clique].ravel()) for a in asked], multiplier)
 
 
 def _both_resolutions(frame: Frame, pairs: Sequence[Clique]) -> list[_Asked]:
@@ -116,8 +116,14 @@ def score_triples(
     if not asked:
         return []
     rows = draw_model_rows(frame, fit)
+    in_groups = {a: _in_groups(frame, a, rows[a]) for a in inner}
     # One at a time: in bins, before they are grouped, a thousand tables would fill the memory.
-    expected = (_expected(frame, rows, each.clique) for each in asked)
+    expected = (
+        _grouped(frame, each, _expected([(rows[a], frame.sizes[a]) for a in each.clique], frame.num_rows))
+        if each.resolution is Resolution.GAPS
+        else _expected([in_groups[a] for a in each.clique], frame.num_rows)
+        for each in asked
+    )
     scored = _score(frame, measurer, asked, expected, purse.take("scores of triples", share))
     known: dict[Clique, float] = {}
     for pair in pairs:
@@ -176,12 +182,11 @@ def binary_quadruples(sizes: Mapping[int, int]) -> list[Clique]:
 def _score(
     frame: Frame, measurer: Measurer, asked: Sequence[_Asked], answers: Iterable[FloatArray], multiplier: float
 ) -> list[Scored]:
-    """Release the distances of marginals at once, and shrink them to what such noise lets one believe."""
-    grouped = []
-    for each, answer in zip(asked, answers, strict=True):
-        group, shape = frame.grouped(each.clique, each.resolution)
-        cells = math.prod(shape)
-        grouped.append(answer if group is None else sum_groups(group, answer, cells))
+    """Release the distances of marginals at once, and shrink them to what such noise lets one believe.
+
+    `answers` are the model's counts of what would be measured.
+    """
+    grouped = list(answers)
     noisy = measurer.scores(
         [frame.candidate(a.clique, a.resolution) for a in asked], grouped, noise_multiplier=multiplier
     )
@@ -235,11 +240,21 @@ def draw_model_rows(frame: Frame, fit: Fit, num_rows: int = MODEL_ROWS) -> IntAr
     return rows[list(frame.levels.fine)]
 
 
-def _expected(frame: Frame, rows: IntArray, clique: Clique) -> FloatArray:
-    """Return the model's counts of a marginal, from rows drawn from it."""
-    index = np.zeros(rows.shape[1], dtype=np.int64)
-    for a in clique:
-        index = index * frame.sizes[a] + rows[a]
-    cells = math.prod(frame.sizes[a] for a in clique)
-    result: FloatArray = np.bincount(index, minlength=cells) * (frame.num_rows / rows.shape[1])
-    return result
+def _grouped(frame: Frame, asked: _Asked, answer: FloatArray) -> FloatArray:
+    """Return the counts of what would be measured of a marginal in bins."""
+    group, shape = frame.grouped(asked.clique, asked.resolution)
+    return answer if group is None else sum_groups(group, answer, math.prod(shape))
+
+
+def _in_groups(frame: Frame, a: int, codes: IntArray) -> tuple[IntArray, int]:
+    """Return the bins of an attribute as they are measured in groups, and how many there are."""
+    group, (size,) = frame.grouped((a,), Resolution.GROUPS)
+    return codes if group is None else group[codes], size
+
+
+def _expected(columns: Sequence[tuple[IntArray, int]], num_rows: float) -> FloatArray:
+    """Return the model's counts of a marginal, from the columns of rows drawn from it and the sizes of these."""
+    index, cells = columns[0]
+    for codes, size in columns[1:]:
+        index, cells = index * size + codes, cells * size
+    return np.asarray(np.bincount(index, minlength=cells) * (num_rows / len(index)), dtype=np.float64)
