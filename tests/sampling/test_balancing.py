@@ -84,8 +84,16 @@ def test_balancing_favours_no_row() -> None:
 
 def test_wide_columns_are_grouped() -> None:
     rng = np.random.default_rng(4)
-    for rows, contexts, most in ((ROWS, 1, 128), (20_000, 1, 312), (100_000, 1, 512), (100_000, 80_000, 128)):
-        wide = rng.choice(1 << 40, rows)
+    for values, rows, contexts, most in (
+        (1 << 40, ROWS, 1, 128),
+        (1 << 40, 100_000, 1, 128),
+        (500, 100_000, 1, 500),
+        (500, 20_000, 1, 128),
+        (500, 100_000, 80_000, 128),
+        (600, 100_000, 1, 128),
+        (100, ROWS, 4000, 100),
+    ):
+        wide = rng.integers(0, values, rows)
         groups = group_values(wide, contexts)
         assert (groups.min(), groups.max()) == (0, most - 1)
         assert np.all(np.diff(groups[np.argsort(wide)]) >= 0), "neighbours stay together"

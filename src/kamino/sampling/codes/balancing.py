@@ -18,10 +18,11 @@ from kamino.schema.coding.joint_codes import distinct_values
 
 #: Of more rows than this chance puts few out of place, and nothing is exchanged.
 MOST_ROWS = 100_000
-# A column of more values is looked at in so many groups of neighbours, of about as many rows each: more of them where
-# each has so many rows, since exchanges that look at single values of few rows lose sight of their neighbours ...
-_FEWEST, _GROUPS, _ROWS_OF_GROUP = 128, 512, 64
-# ... and where counts of contexts by groups have at most so many numbers.
+# A column of more values than the first is looked at in so many groups of neighbours, of about as many rows each. One
+# of no more than the second is looked at value by value nevertheless if its values have so many rows on average, since
+# exchanges that look at values of few rows lose sight of their neighbours ...
+_GROUPS, _VALUES, _ROWS_OF_VALUE = 128, 512, 64
+# ... and if counts of contexts by values have at most so many numbers.
 _WITHIN = 1 << 23
 # Every row is tried so often; further rounds gain little.
 _ROUNDS = 2
@@ -41,12 +42,12 @@ def group_values(column: IntArray, contexts: int = 1) -> IntArray:
     [1, 0, 1]
     """
     values, number = distinct_values(column)
-    most = min(max(min(len(column) // _ROWS_OF_GROUP, _WITHIN // contexts), _FEWEST), _GROUPS)
-    if len(values) <= most:
+    most = min(_VALUES, len(column) // _ROWS_OF_VALUE, _WITHIN // contexts)
+    if len(values) <= max(most, _GROUPS):
         return number
     counts = np.bincount(number)
     middle = np.cumsum(counts) - counts / 2
-    group = np.minimum((middle / len(column) * most).astype(np.int64), most - 1)
+    group = np.minimum((middle / len(column) * _GROUPS).astype(np.int64), _GROUPS - 1)
     return distinct_values(group)[1][number]
 
 

@@ -25,6 +25,8 @@ from kamino.model.protocol import FloatArray, Measurer, ModelAttribute
 
 #: Parities that are measured at most, and those that go into the model for each of their attributes.
 MOST_PARITIES, PARITIES_PER_ATTRIBUTE = 1000, 4
+#: Rows drawn from the model to find what it expects of parities: their noise is a fifth of that of what is measured.
+MODEL_ROWS = 30_000
 #: The sign with which each cell of three attributes of two values counts.
 _SIGNS = np.array([1.0, -1.0])[:, None, None] * np.array([1.0, -1.0])[:, None] * np.array([1.0, -1.0])
 
@@ -118,7 +120,7 @@ def _covariance(table: FloatArray) -> float:
 
 def _expected_parities(frame: Frame, fit: Fit, triples: Sequence[Clique]) -> FloatArray:
     """The parities of triples in the model, from rows drawn from it."""
-    rows = draw_model_rows(frame, fit)
+    rows = draw_model_rows(frame, fit, MODEL_ROWS)
     signs = {a: (1 - 2 * rows[a]).astype(np.int8) for triple in triples for a in triple}
     means = [float((signs[a] * signs[b] * signs[c]).mean(dtype=float)) for a, b, c in triples]
     return np.array(means) * frame.num_rows
