@@ -97,7 +97,7 @@ def test_one_command_from_database_to_database(kind: str, tmp_path: Path, reques
 
 def test_verify_notices_a_changed_row_in_a_database(tmp_path: Path) -> None:
     out = tmp_path / "out.db"
-    made = Synthesizer(epsilon=1.0).fit(pa.table({"age": list(range(50)) * 4}))
+    made = Synthesizer(epsilon=1.0).fit(pa.table({"age": list(range(50)) * 40}))
     made.write(f"duckdb:///{out}#made", 20)
     assert kamino("verify", f"duckdb:///{out}", "-q", "made", cwd=tmp_path).returncode == 0
     with duckdb.connect(str(out)) as connection:

@@ -53,6 +53,7 @@ def test_the_noise_of_interactions_is_known() -> None:
         cells, moved = float(np.prod(shape)), interaction_sensitivity(shape)
         assert moved.add_remove / cells == pytest.approx(interaction_noise(shape))
         assert moved.replace / cells / np.sqrt(2) == pytest.approx(interaction_noise(shape, replaced=True))
+    assert interaction_noise((1,), replaced=True) == 1.0, "one value has no interactions, and its count has its noise"
 
 
 def test_inference_uses_interactions_and_groups() -> None:

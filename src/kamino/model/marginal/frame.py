@@ -243,8 +243,10 @@ def interaction_noise(shape: Sequence[int], *, replaced: bool = False) -> float:
     Guarantees:
         Is that of the sensitivities of both.  [test_the_noise_of_interactions_is_known]
     """
-    saved = math.prod(1 - 1 / size for size in shape)
-    return math.sqrt(saved / (1 - 1 / min(shape)) if replaced else saved)
+    saved = [1 - 1 / size for size in shape]
+    if replaced:
+        saved.remove(min(saved))
+    return math.sqrt(math.prod(saved))
 
 
 def positions(attributes: Sequence[ModelAttribute]) -> dict[str, int]:
