@@ -30,7 +30,8 @@ def test_clashes_are_those_of_every_pair(first: str, second: str, third: str) ->
     expected = judge.clashes(constraint, down, across)
     clashes = find_clashes(constraint, judge, "b", contexts, listed)
     assert np.array_equal(clashes.table(), expected)
-    for held in (rng.integers(-5, 6, 28), np.where(np.arange(28) == 3, 2, 0)):
+    many = 2 * rng.integers(0, 1 << 24, 28) + 1  # beyond whole numbers in single precision
+    for held in (rng.integers(-5, 6, 28), np.where(np.arange(28) == 3, 2, 0), many):
         assert np.array_equal(clashes.partners(held), expected @ held)
 
 

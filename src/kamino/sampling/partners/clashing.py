@@ -11,7 +11,7 @@ Counting takes two products of small matrices for each term. Elsewhere one table
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,9 @@ from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint
 from kamino.sampling.codes.comparing import Columns, Judge, Mask
 
-# Tables hold whole numbers, and so do their products: sums are exact in any order.
+# Tables hold whole numbers, and so do their products: sums are exact in any order, of so many rows in single precision.
 _Table: TypeAlias = NDArray[np.float32]
+_EXACT = 1 << 24
 
 
 class Clashes(Protocol):
@@ -75,6 +76,11 @@ def _either_way(others: Mask, codes: Mask) -> tuple[tuple[_Table, _Table], ...]:
     return (forth, back, (-in_both[0].astype(np.float32), in_both[1].astype(np.float32)))
 
 
+def _as_floats(held: IntArray) -> NDArray[np.floating[Any]]:
+    """Numbers of rows in the smallest type in which their sums are exact."""
+    return held.astype(np.float32 if int(np.abs(held).sum()) < _EXACT else np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class _Products:
     """The sum of some products of a table for contexts and one for codes."""
@@ -84,7 +90,7 @@ class _Products:
     def partners(self, held: IntArray) -> FloatArray:
         """Return with how many rows each combination clashes."""
         num_contexts = len(self.terms[0][0])
-        rows = held.reshape(num_contexts, -1).astype(np.float32)
+        rows = _as_floats(held).reshape(num_contexts, -1)
         total = np.zeros(rows.shape)
         for others, codes in self.terms:
             total += others @ rows @ codes.T
@@ -105,8 +111,8 @@ class _Listed:
         """Return with how many rows each combination clashes."""
         some = np.flatnonzero(held)
         if 2 * len(some) < len(held):
-            return np.asarray(held[some].astype(np.float32) @ self.pairs[some], dtype=np.float64)
-        return np.asarray(held.astype(np.float32) @ self.pairs, dtype=np.float64)
+            return np.asarray(_as_floats(held[some]) @ self.pairs[some], dtype=np.float64)
+        return np.asarray(_as_floats(held) @ self.pairs, dtype=np.float64)
 
     def table(self) -> _Table:
         """Return which combinations clash."""

@@ -1,9 +1,10 @@
 """What three attributes of two values say together that no two of them say: one number, their parity.
 
 It is the number of rows with an even number of second values minus that of rows with an odd one. To release how far the
-model is from it costs what releasing it costs, so such triples are measured and not scored: once, when the pairs are
-known, those of the most dependent pairs. What the parities of all of them let one believe goes into the model, of those
-that are farthest from it.
+model is from it costs what releasing it costs, so such triples are measured without waiting for a score: once, when the
+pairs are known, those of the most dependent pairs. (They are scored as well, in an earlier round, where a parity of all
+rows stands out of any noise and is given a larger part of the budget.) What the parities of all of them let one believe
+goes into the model, of those that are farthest from it.
 """
 
 from __future__ import annotations
