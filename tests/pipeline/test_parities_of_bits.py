@@ -49,6 +49,23 @@ def test_the_ledger_is_what_was_planned_with_parities(neighbours: Neighbours) ->
     assert parities(gate.ledger.entries) > 5
 
 
+@pytest.mark.parametrize("rules", ["", "answer3 -> answer4\nanswer5, answer6 -> answer1"])
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_columns_that_say_nothing_new_are_no_trouble(neighbours: Neighbours, rules: str) -> None:
+    """One value, nothing but null, the same column twice, and columns that follow from others."""
+    table = answers(3000)
+    bits = [table[name] for name in NAMES]
+    bits[0], bits[2] = pa.nulls(3000, pa.bool_()), pa.array(np.ones(3000, dtype=bool))
+    bits[1], bits[4] = pa.array(np.logical_and(bits[5], bits[6])), bits[3]
+    same = pa.table({**dict(zip(NAMES, bits, strict=True)), "age": table["age"]})
+    options = Settings(epsilon=2.0, neighbours=neighbours, seed=3)
+    private, gate = PrivateTable(same), open_gate(options)
+    plan = plan_table(private, SCHEMA, Constraints.parse(rules), options)
+    fitted = fit(private, plan, gate)
+    assert plan.schedule.differences(gate.ledger.entries, neighbours) == ()
+    assert draw(fitted, 200, np.random.default_rng(1)).num_rows == 200
+
+
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_next_to_no_rows_have_no_parities(rows: int) -> None:
     options = Settings(epsilon=2.0, seed=3)

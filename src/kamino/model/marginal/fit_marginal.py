@@ -98,23 +98,11 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     alone |= {place[name] for name in plan.hints.tied}
     found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=alone)
     taken += purse.spent - before
-    reserved = sum(link.share for link in links)
     frame = _with_resolutions(found.frame, ones, settings)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
-    known = _known(frame, functional)
-    parities = plan_parities(frame, plan.deviation, settings.parities, without=known)
-    rounds = RoundPlan(
-        rounds=_rounds(plan, frame, reserved + taken + parities.share),
-        effort=settings.effort,
-        reserved=reserved,
-        forced=tuple(pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}),
-        joined=tuple(link.owners for link in links),
-        determined=known,
-        histograms={i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone},
-        recounts=settings.recounts,
-        gaps=settings.groups if settings.differences else 0,
-        parities=parities,
-    )
+    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone}
+    forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}]
+    rounds = _round_plan(plan, frame, links, taken, forced, countable, _known(frame, functional))
     fit, counted = fit_rounds(frame, first, measurer, purse, rounds)
     again = {i: each for i, each in counted.items() if each is not histograms[i]}
     cells = [spread_anew(each, again[i]) if i in again else each for i, each in enumerate(frame.cells)]
@@ -156,6 +144,32 @@ def _measure_maps(measurer: Measurer, plan: MarginalPlan, histograms: Sequence[H
     stepping = [(place[x], place[y]) for x, y in plan.stepping if (x, y) not in found]
     steps = measure_step_maps(attributes, histograms, stepping, measurer, purse, share)
     return _Maps(steps=tuple(steps), known=(*plan.hints.known, *learned), learned=learned, place=place)
+
+
+def _round_plan(
+    plan: MarginalPlan,
+    frame: Frame,
+    links: Sequence[Link],
+    taken: float,
+    forced: Sequence[tuple[int, ...]],
+    histograms: Mapping[int, Histogram],
+    known: Mapping[int, int],
+) -> RoundPlan:
+    """Say what the rounds are to do, once it is known what was `taken` off them and what links will take."""
+    settings, reserved = plan.settings, sum(link.share for link in links)
+    parities = plan_parities(frame, plan.deviation, settings.parities, without=known)
+    return RoundPlan(
+        rounds=_rounds(plan, frame, reserved + taken + parities.share),
+        effort=settings.effort,
+        reserved=reserved,
+        forced=tuple(forced),
+        joined=tuple(link.owners for link in links),
+        determined=known,
+        histograms=histograms,
+        recounts=settings.recounts,
+        gaps=settings.groups if settings.differences else 0,
+        parities=parities,
+    )
 
 
 def _rounds(plan: MarginalPlan, frame: Frame, taken: float) -> tuple[tuple[PlannedRelease, ...], ...]:
