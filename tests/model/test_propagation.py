@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.model.tables import project, spread_shape
 
+from kamino.model.marginal.graph import pair_marginals as walks
 from kamino.model.marginal.graph.junction import build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.propagation import Propagator
@@ -50,6 +51,50 @@ def test_pair_marginals_match_brute_force(seed):
     assert set(found) == set(combinations(range(joint.ndim), 2))
     for pair, table in found.items():
         np.testing.assert_allclose(table, project(joint, range(joint.ndim), pair), atol=1e-10)
+
+
+@pytest.mark.parametrize("lines", [1, 5])
+@pytest.mark.parametrize("seed", range(10))
+def test_pair_marginals_are_those_of_any_walk(seed, lines, monkeypatch):
+    tree, potentials, joint, _ = random_model(seed, holes=seed % 2 == 0)
+    beliefs, _ = Propagator(tree)(potentials)
+    monkeypatch.setattr(walks, "LINES", lines)
+    found = pair_marginals(tree, beliefs)
+    assert set(found) == set(combinations(range(joint.ndim), 2))
+    for pair, table in found.items():
+        np.testing.assert_allclose(table, project(joint, range(joint.ndim), pair), atol=1e-10)
+
+
+@pytest.mark.parametrize("lines", [1, 256])
+@pytest.mark.parametrize("seed", range(30))
+def test_pair_marginals_of_branches_match_brute_force(seed, lines, monkeypatch):
+    """Trees with many branches, some of them not connected with the others."""
+    monkeypatch.setattr(walks, "LINES", lines)
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, 9).tolist()
+    cliques = [(int(rng.integers(0, i)), i) for i in range(1, 9) if rng.random() < 0.85]
+    cliques += [(int(rng.integers(0, 4)), 4, 8)] if seed % 2 else []
+    tree = build_tree(sizes, cliques, list(range(9)))
+    potentials = [rng.normal(0, 2, [sizes[a] for a in clique]) for clique in tree.cliques]
+    joint = sum(p.reshape(spread_shape(range(9), c, sizes)) for p, c in zip(potentials, tree.cliques, strict=True))
+    joint = np.exp(np.broadcast_to(joint, sizes))
+    beliefs, _ = Propagator(tree)(potentials)
+    found = pair_marginals(tree, beliefs)
+    assert set(found) == set(combinations(range(9), 2))
+    for pair, table in found.items():
+        np.testing.assert_allclose(table, project(joint / joint.sum(), range(9), pair), atol=1e-10)
+
+
+def test_pair_marginals_of_a_long_chain():
+    """Hundreds of cliques, one after the other."""
+    size = 300
+    tree = build_tree([2] * size, [(i, i + 1) for i in range(size - 1)], list(range(size)))
+    turn = np.array([[0.9, 0.1], [0.2, 0.8]])
+    beliefs, _ = Propagator(tree)([np.log(turn)] * len(tree.cliques))
+    found = pair_marginals(tree, beliefs)
+    assert len(found) == size * (size - 1) // 2
+    far = found[10, 13]
+    np.testing.assert_allclose(far / far.sum(axis=1, keepdims=True), np.linalg.matrix_power(turn, 3), atol=1e-6)
 
 
 def test_a_separator_without_allowed_cells_gets_no_mass():

@@ -12,7 +12,7 @@ A measurement of groups of an attribute's values has the columns of the values: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -139,11 +139,21 @@ class InverseCurvature:
                 self.shared.append(_Shared(m, table, lines, columns, axes))
             place += m.counts.size
         self.diagonal = np.concatenate(diagonal)
-        inner = np.eye(starts[-1]) if self.shared else np.zeros((0, 0))
+        self._width = _only_used(self.shared)
+        self._solve = self._inner_solver() if self.shared else None
+
+    def _inner_solver(self) -> Callable[[FloatArray], FloatArray]:
+        """Return what solves I + U^T D^-1 U, symmetric and at least 1, for a vector."""
+        from scipy.linalg import cho_factor, cho_solve  # slow to import: only when a model is fitted
+
+        # Filled in the order of columns, as LAPACK wants it: nothing is copied.
+        inner = np.zeros((self._width, self._width), order="F")
+        np.fill_diagonal(inner, 1.0)
         for each in self.shared:
             block = each.dense() if each.block is None else each.block
             inner[np.ix_(each.columns, each.columns)] += block.T @ (block / self.diagonal[each.lines, None])
-        self._inner = np.linalg.inv(inner)
+        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)
+        return lambda vector: np.asarray(cho_solve(factor, vector, check_finite=False))
 
     def _axis(self, table: FloatArray, place: int, variable: int, within: Within) -> _Axis:
         """How the values of an axis become columns."""
@@ -159,16 +169,24 @@ class InverseCurvature:
     def __call__(self, vector: FloatArray) -> FloatArray:
         """Return the inverse curvature times a vector."""
         result = vector / self.diagonal
-        if not self.shared:
+        if self._solve is None:
             return result
-        seen = np.zeros(len(self._inner))
+        seen = np.zeros(self._width)
         for each in self.shared:
             seen[each.columns] += each.transposed_times(result[each.lines])
-        seen = self._inner @ seen
+        seen = self._solve(seen)
         taken = np.zeros(len(vector))
         for each in self.shared:
             taken[each.lines] = each.times(seen[each.columns])
         return result - taken / self.diagonal
+
+
+def _only_used(shared: Sequence[_Shared]) -> int:
+    """Number the columns that measurements have from 0, in place, and return how many there are."""
+    used = np.unique(np.concatenate([each.columns for each in shared])) if shared else np.zeros(0, dtype=np.int64)
+    for each in shared:
+        each.columns = np.searchsorted(used, each.columns)
+    return len(used)
 
 
 def _own(m: Measurement, table: FloatArray, num_rows: float) -> FloatArray:

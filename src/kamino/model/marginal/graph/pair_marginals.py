@@ -1,19 +1,25 @@
-"""The marginal of every pair of attributes, by walks over the junction tree.
+"""The marginal of every pair of attributes, by one walk over the junction tree for many attributes at once.
 
-From each clique all attributes that are at home in it walk together, away from it. Along the way only
-P(attribute, separator) is carried: from one separator S to the next target T it is multiplied by P(T | S), one matrix
-for each value of what S and T share.
+Attributes are carried from clique to clique, and only P(attribute, separator) of each: from one separator S to the next
+target T it is multiplied by P(T | S), one matrix for each value of what S and T share. The tree is walked from its
+root, each branch to its end and back. What comes down to a clique are the attributes that were met before it: in
+cliques above it, and in branches that are done.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from kamino.model.marginal.graph.factor import FloatArray, Projection, divide, with_both
 from kamino.model.marginal.graph.junction import Clique, JunctionTree
+
+#: Attributes with this many values together are carried in one walk: more would take memory, fewer time.
+LINES = 256
 
 
 def pair_marginals(tree: JunctionTree, beliefs: Sequence[FloatArray]) -> dict[Clique, FloatArray]:
@@ -21,17 +27,76 @@ def pair_marginals(tree: JunctionTree, beliefs: Sequence[FloatArray]) -> dict[Cl
 
     Guarantees:
         Equals summing the whole joint table.  [test_pair_marginals_match_brute_force]
+        So it does however many attributes are carried at once.  [test_pair_marginals_are_those_of_any_walk]
     """
     steps = _Steps(tree, beliefs)
-    at_home: dict[int, list[int]] = {}
-    for a in (a for a in range(len(tree.sizes)) if a not in tree.groups):
-        home = tree.home((a,))
-        assert home is not None
-        at_home.setdefault(home, []).append(a)
+    route = _Route(tree)
     found: dict[Clique, FloatArray] = {}
-    for home, walkers in at_home.items():
-        _walk(steps, home, walkers, found)
+    for walkers in _in_blocks(tree, [a for clique in route.entered for a in route.first_met[clique]]):
+        _walk(steps, route, walkers, found)
     return found
+
+
+def _in_blocks(tree: JunctionTree, walkers: Sequence[int]) -> Iterator[set[int]]:
+    """Yield runs of attributes with at most `LINES` values together, or one that has more."""
+    block, lines = set[int](), 0
+    for a in walkers:
+        if block and lines + tree.sizes[a] > LINES:
+            yield block
+            block, lines = set[int](), 0
+        block.add(a)
+        lines += tree.sizes[a]
+    if block:
+        yield block
+
+
+class _Route:
+    """How the tree is walked: each clique is entered once, after its parent, and left after its whole branch."""
+
+    def __init__(self, tree: JunctionTree) -> None:
+        self.parent = tree.parent
+        self.separator = [tree.separator(i) for i in range(len(tree.cliques))]
+        children: list[list[int]] = [[] for _ in tree.cliques]
+        branch = [1] * len(tree.cliques)
+        for i in range(len(tree.cliques) - 1, 0, -1):
+            children[tree.parent[i]].append(i)
+            branch[tree.parent[i]] += branch[i]
+        self.events: list[tuple[int, bool]] = []
+        """Which clique comes next, and whether it is entered. The largest branch of each comes last: nothing has to be
+        carried out of it for the others."""
+        pending = [(0, True)]
+        while pending:
+            clique, entering = pending.pop()
+            self.events.append((clique, entering))
+            if entering:
+                pending.append((clique, False))
+                pending += [(i, True) for i in sorted(children[clique], key=lambda i: (-branch[i], i))]
+        #: The variables that are met first in each clique.
+        self.first_met: list[list[int]] = [[] for _ in tree.cliques]
+        met = set(tree.groups)
+        for clique in self.entered:
+            self.first_met[clique] = [a for a in tree.cliques[clique] if a not in met]
+            met.update(tree.cliques[clique])
+
+    @cached_property
+    def entered(self) -> list[int]:
+        """The cliques in the order in which they are entered."""
+        return [clique for clique, entering in self.events if entering]
+
+
+@dataclass(frozen=True, eq=False)
+class _Carried:
+    """Attributes, and P(attribute, separator): a line for each value of each, and a column for each cell."""
+
+    walkers: tuple[int, ...] = ()
+    table: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @staticmethod
+    def joined(parts: Sequence[_Carried]) -> _Carried:
+        parts = [part for part in parts if part.walkers]
+        if len(parts) < 2:
+            return parts[0] if parts else _Carried()
+        return _Carried(tuple(a for p in parts for a in p.walkers), np.concatenate([p.table for p in parts]))
 
 
 class _Steps:
@@ -39,13 +104,8 @@ class _Steps:
 
     def __init__(self, tree: JunctionTree, beliefs: Sequence[FloatArray]) -> None:
         self.tree, self.beliefs = tree, beliefs
-        self.next: list[list[tuple[int, Clique]]] = [[] for _ in tree.cliques]
-        for child, parent in enumerate(tree.parent):
-            if parent >= 0:
-                separator = tree.separator(child)
-                self.next[child].append((parent, separator))
-                self.next[parent].append((child, separator))
         self._known: dict[tuple[int, Clique, Clique], FloatArray] = {}
+        self._onto: dict[int, FloatArray] = {}
 
     def start(self, clique: int, walker: int, target: Clique) -> FloatArray:
         """Return P(walker, target), a line for each value of the walker; both are in the clique."""
@@ -59,6 +119,8 @@ class _Steps:
 
     def __call__(self, carried: FloatArray, clique: int, separator: Clique, target: Clique) -> FloatArray:
         """Return P(walkers, target) from P(walkers, separator), as lines of flattened tables."""
+        if separator == target:
+            return carried
         sizes = self.tree.sizes
         shared = [a for a in separator if a in target]
         left = [a for a in separator if a not in target]
@@ -74,6 +136,13 @@ class _Steps:
         order = [*shared, -1, *new]
         return moved.transpose([order.index(-1), *(order.index(a) for a in target)]).reshape(lines, -1)
 
+    def onto(self, clique: int, separator: Clique, new: Sequence[int]) -> FloatArray:
+        """Return P(a | separator) for each of some new variables of a clique, side by side."""
+        if clique not in self._onto:
+            parts = [self._conditional(clique, [], list(separator), [a])[0] for a in new]
+            self._onto[clique] = np.concatenate(parts, axis=1)
+        return self._onto[clique]
+
     def _conditional(self, clique: int, shared: list[int], left: list[int], new: list[int]) -> FloatArray:
         """Return P(new | shared, left) as a matrix (left by new) for each value of what is shared."""
         sizes = self.tree.sizes
@@ -84,32 +153,51 @@ class _Steps:
         return divide(joint, joint.sum(axis=2, keepdims=True))
 
 
-def _walk(steps: _Steps, home: int, walkers: Sequence[int], found: dict[Clique, FloatArray]) -> None:
-    """Take the attributes that are at home in a clique to all others; note the pairs they are the first of."""
-    tree = steps.tree
-    ends = np.cumsum([tree.sizes[a] for a in walkers])
-    met = set(tree.cliques[home])
-    for b in _not_grouped(tree, home):
-        for a in walkers:
-            if a < b:
-                found[a, b] = steps.start(home, a, (b,))
-    pending = [
-        (there, home, separator, np.concatenate([steps.start(home, a, separator) for a in walkers]))
-        for there, separator in steps.next[home]
-    ]
-    while pending:
-        here, origin, separator, carried = pending.pop()
-        for b in _not_grouped(tree, here):
-            if b not in met and any(a < b for a in walkers):
-                tables = np.split(steps(carried, here, separator, (b,)), ends[:-1])
-                found.update(((a, b), table) for a, table in zip(walkers, tables, strict=True) if a < b)
-        met.update(tree.cliques[here])
-        pending.extend(
-            (there, here, onward, steps(carried, here, separator, onward))
-            for there, onward in steps.next[here]
-            if there != origin
-        )
+def _walk(steps: _Steps, route: _Route, block: set[int], found: dict[Clique, FloatArray]) -> None:
+    """Carry the attributes of a block over the tree; note their pairs with what is met after them."""
+    own = [[a for a in first if a in block] for first in route.first_met]
+    down: dict[int, _Carried] = {}
+    #: What came back to a clique from its branches, by the separator it came over.
+    back: dict[int, dict[Clique, _Carried]] = {}
+
+    def gathered(clique: int, target: Clique) -> _Carried:
+        parts = [_Carried((a,), steps.start(clique, a, target)) for a in own[clique]]
+        sources = (*back[clique].items(), (route.separator[clique], down.get(clique, _Carried())))
+        for separator, each in sources:
+            if each.walkers:
+                parts.append(_Carried(each.walkers, steps(each.table, clique, separator, target)))
+        return _Carried.joined(parts)
+
+    left_to_enter = len(route.parent)
+    for clique, entering in route.events:
+        above, separator = route.parent[clique], route.separator[clique]
+        if entering:
+            down[clique] = gathered(above, separator) if above >= 0 else _Carried()
+            back[clique] = {}
+            _note(steps, route, clique, own[clique], down[clique], found)
+            left_to_enter -= 1
+        elif left_to_enter == 0:
+            return
+        else:
+            # What came down is known above; what was met in this branch goes back.
+            del down[clique]
+            up = gathered(clique, separator)
+            del back[clique]
+            back[above][separator] = _Carried.joined([back[above].get(separator, _Carried()), up])
 
 
-def _not_grouped(tree: JunctionTree, clique: int) -> list[int]:
-    return [b for b in tree.cliques[clique] if b not in tree.groups]
+def _note(
+    steps: _Steps, route: _Route, clique: int, own: Sequence[int], down: _Carried, found: dict[Clique, FloatArray]
+) -> None:
+    """Note the pairs of the variables that are met first in a clique: with each other, and with what came down."""
+    sizes, new = steps.tree.sizes, route.first_met[clique]
+    for a in own:
+        found.update(((a, b), steps.start(clique, a, (b,))) for b in new if a < b)
+    if not (new and down.walkers):
+        return
+    tables = down.table @ steps.onto(clique, route.separator[clique], new)
+    columns = np.split(tables, np.cumsum([sizes[b] for b in new])[:-1], axis=1)
+    ends = np.cumsum([sizes[a] for a in down.walkers])[:-1]
+    for b, lines in zip(new, columns, strict=True):
+        for a, table in zip(down.walkers, np.split(lines, ends), strict=True):
+            found[min(a, b), max(a, b)] = table if a < b else table.T
