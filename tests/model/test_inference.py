@@ -164,9 +164,11 @@ def test_descent_finds_the_minimum():
 
 
 @pytest.mark.parametrize("dense", [0, 10_000])
+@pytest.mark.parametrize("few", [0, 10_000])
 @pytest.mark.parametrize("is_interaction", [False, True])
-def test_curvature_is_inverted(is_interaction, dense, monkeypatch):
+def test_curvature_is_inverted(is_interaction, few, dense, monkeypatch):
     monkeypatch.setattr(curvature, "DENSE_NUMBERS", dense)
+    monkeypatch.setattr(curvature, "FEW_VALUES", few)
     rng = np.random.default_rng(6)
     group = np.array([0, 0, 1, 2, 2, 3], dtype=np.int64)
     measurements = [

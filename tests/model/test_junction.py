@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kamino.model.marginal.graph.junction import Graph, build_tree
+from kamino.model.marginal.graph.junction import Graph, build_tree, eliminate
 
 
 @st.composite
@@ -69,3 +69,14 @@ def test_cells_are_counted_without_the_tree(graph, data):
     assert graph.cells_with() == build_tree(sizes, cliques, sequence, after).cells
     graph.add(new)
     assert graph.cells_with() == tree.cells
+
+
+@given(graphs(), st.data())
+def test_what_comes_after_another_is_eliminated_before_it(graph, data):
+    """However many wait for the same one, and whatever the sizes say."""
+    d, cliques, _ = graph
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=d, max_size=d))
+    after = {a: 0 for a in range(1, d) if data.draw(st.booleans())}
+    sequence, _ = eliminate(sizes, cliques, None, after)
+    assert sorted(sequence) == list(range(d))
+    assert all(sequence.index(later) > sequence.index(earlier) for later, earlier in after.items())

@@ -53,23 +53,23 @@ def test_pair_marginals_match_brute_force(seed):
         np.testing.assert_allclose(table, project(joint, range(joint.ndim), pair), atol=1e-10)
 
 
-@pytest.mark.parametrize("lines", [1, 5])
+@pytest.mark.parametrize("lines", [1, 20])
 @pytest.mark.parametrize("seed", range(10))
 def test_pair_marginals_are_those_of_any_walk(seed, lines, monkeypatch):
     tree, potentials, joint, _ = random_model(seed, holes=seed % 2 == 0)
     beliefs, _ = Propagator(tree)(potentials)
-    monkeypatch.setattr(walks, "LINES", lines)
+    monkeypatch.setattr(walks, "NUMBERS", lines)
     found = pair_marginals(tree, beliefs)
     assert set(found) == set(combinations(range(joint.ndim), 2))
     for pair, table in found.items():
         np.testing.assert_allclose(table, project(joint, range(joint.ndim), pair), atol=1e-10)
 
 
-@pytest.mark.parametrize("lines", [1, 256])
+@pytest.mark.parametrize("lines", [1, 100_000])
 @pytest.mark.parametrize("seed", range(30))
 def test_pair_marginals_of_branches_match_brute_force(seed, lines, monkeypatch):
     """Trees with many branches, some of them not connected with the others."""
-    monkeypatch.setattr(walks, "LINES", lines)
+    monkeypatch.setattr(walks, "NUMBERS", lines)
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 4, 9).tolist()
     cliques = [(int(rng.integers(0, i)), i) for i in range(1, 9) if rng.random() < 0.85]

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kamino.model.marginal.columns.resolution import Resolution, group_cells
+from kamino.model.marginal.columns.resolution import Resolution, group_cells, grouped_shape
 from kamino.model.marginal.graph.factor import first_of_runs
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement, interactions_of
 from kamino.model.marginal.graph.junction import Clique
@@ -114,6 +114,12 @@ class Frame:
             return self._by_gap(clique, self._group(self.gap_in(clique)[1], Resolution.GROUPS))
         return group_cells([self._group(a, resolution) for a in clique], [self.sizes[a] for a in clique])
 
+    def _shape(self, clique: Clique, resolution: Resolution) -> tuple[int, ...]:
+        """The shape of what is measured of a marginal."""
+        if resolution is Resolution.GAPS:
+            return self.grouped(clique, resolution)[1]
+        return grouped_shape([self._group(a, resolution) for a in clique], [self.sizes[a] for a in clique])
+
     def _by_gap(self, clique: Clique, group: IntArray | None) -> tuple[IntArray, tuple[int, ...]]:
         """The same of a triple of which two are read by their difference; `group` is that of the third's values."""
         gap, third = self.gap_in(clique)
@@ -199,7 +205,7 @@ class Frame:
 
     def noise_factor(self, clique: Clique, resolution: Resolution) -> float:
         """Return by how much less noise a marginal has for the same cost because its interactions are measured."""
-        shape = self.grouped(clique, resolution)[1]
+        shape = self._shape(clique, resolution)
         factor = interaction_noise(shape, replaced=self.replaced)
         return factor if len(clique) == 2 and min(shape) > 1 and factor <= self.interactions else 1.0
 

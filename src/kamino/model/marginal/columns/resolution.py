@@ -44,9 +44,14 @@ def group_bins(mass: FloatArray, null: int | None, groups: int) -> IntArray | No
     return found if found.max() > 0 else None
 
 
+def grouped_shape(groups: Sequence[IntArray | None], sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return how many values of each attribute are measured."""
+    return tuple(size if group is None else int(group.max()) + 1 for group, size in zip(groups, sizes, strict=True))
+
+
 def group_cells(groups: Sequence[IntArray | None], sizes: Sequence[int]) -> tuple[IntArray | None, tuple[int, ...]]:
     """Return the measured cell of each cell of a marginal (None if all are alone), and the shape that is measured."""
-    shape = tuple(size if group is None else int(group.max()) + 1 for group, size in zip(groups, sizes, strict=True))
+    shape = grouped_shape(groups, sizes)
     if all(group is None for group in groups):
         return None, shape
     index = np.zeros(1, dtype=np.int64)

@@ -11,7 +11,6 @@ that was measured between groups costs the model the cells of groups, and not th
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -102,6 +101,7 @@ class Graph:
         #: What eliminating each variable first would make, while no clique is added.
         self._weights: list[int] | None = None
         self._members: dict[int, tuple[int, ...]] = {}
+        self._owners: dict[int, tuple[int, ...]] = {}
         self._log_cells: dict[int, int] = {}
         self._cells: dict[int, int] = {}
         for clique in (*cliques, *((v - 1, v) for v in self._groups)):
@@ -156,7 +156,9 @@ class Graph:
             return list(reversed(self._sequence)), near
         done: list[int] = []
         groups, last = self._groups, len(near)
-        waiting = Counter(self._after.values())
+        waiting = [0] * last
+        for base in self._after.values():
+            waiting[base] += 1
         if self._weights is None:
             self._weights = [0 if a in groups else self._weight(self._near, a) for a in range(last)]
         weight = list(self._weights)
@@ -172,21 +174,24 @@ class Graph:
             if gone[a] or size != weight[a]:
                 continue
             gone[a] = True
-            own = (a, a + 1) if a + 1 in groups else (a,)
-            around = 0
-            for b in own:
-                around |= near[b]
-                done.append(b)
-                self._take_out(near, b)
-            touched = {b - 1 if b in groups else b for b in self._in(around) if b not in own}
+            around = near[a]
+            done.append(a)
+            self._take_out(near, a)
+            if a + 1 in groups:
+                around = (around | near[a + 1]) & ~(3 << a)
+                done.append(a + 1)
+                self._take_out(near, a + 1)
             base = self._after.get(a)
             if base is not None:
                 waiting[base] -= 1
-                touched.add(base)
-            for b in touched:
-                weight[b] = self._weight(near, b)
-                if not waiting[b]:
-                    heappush(heap, (weight[b], -b))
+                if not waiting[base]:
+                    heappush(heap, (weight[base], -base))
+            for b in self._whole(around):
+                new = self._weight(near, b)
+                if new != weight[b]:
+                    weight[b] = new
+                    if not waiting[b]:
+                        heappush(heap, (new, -b))
         return done, near
 
     def _take_out(self, near: list[int], a: int) -> None:
@@ -197,7 +202,10 @@ class Graph:
 
     def _weight(self, near: Sequence[int], a: int) -> int:
         """The logarithm of the cells of the larger clique that eliminating `a`, and its groups, would make."""
-        own = self._log_cells_of(near[a] | 1 << a)
+        held = near[a] | 1 << a
+        own = self._log_cells.get(held)
+        if own is None:
+            own = self._log_cells_of(held)
         if a + 1 not in self._groups:
             return own
         return max(own, self._log_cells_of((near[a] | near[a + 1]) & ~(1 << a)))
@@ -212,6 +220,13 @@ class Graph:
                 members.append(lowest.bit_length() - 1)
                 rest ^= lowest
             found = self._members[held] = tuple(members)
+        return found
+
+    def _whole(self, held: int) -> tuple[int, ...]:
+        """The variables of a set, and those whose groups are in it."""
+        found = self._owners.get(held)
+        if found is None:
+            found = self._owners[held] = self._in(held & ~self._group_bits | (held & self._group_bits) >> 1)
         return found
 
     def _axes(self, held: int) -> tuple[int, ...]:

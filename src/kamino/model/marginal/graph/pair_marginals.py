@@ -18,8 +18,9 @@ import numpy as np
 from kamino.model.marginal.graph.factor import FloatArray, Projection, divide, with_both
 from kamino.model.marginal.graph.junction import Clique, JunctionTree
 
-#: Attributes with this many values together are carried in one walk: more would take memory, fewer time.
-LINES = 256
+#: One walk carries attributes with so many numbers for a usual separator together: more would not fit the cache, fewer
+#: would take more steps.
+NUMBERS = 40_000
 
 
 def pair_marginals(tree: JunctionTree, beliefs: Sequence[FloatArray]) -> dict[Clique, FloatArray]:
@@ -32,20 +33,22 @@ def pair_marginals(tree: JunctionTree, beliefs: Sequence[FloatArray]) -> dict[Cl
     steps = _Steps(tree, beliefs)
     route = _Route(tree)
     found: dict[Clique, FloatArray] = {}
-    for walkers in _in_blocks(tree, [a for clique in route.entered for a in route.first_met[clique]]):
+    cells = sum(math.prod(tree.sizes[a] for a in separator) for separator in route.separator)
+    in_order = [a for clique in route.entered for a in route.first_met[clique]]
+    for walkers in _in_blocks(in_order, tree.sizes, NUMBERS * len(route.separator) // cells):
         _walk(steps, route, walkers, found)
     return found
 
 
-def _in_blocks(tree: JunctionTree, walkers: Sequence[int]) -> Iterator[set[int]]:
-    """Yield runs of attributes with at most `LINES` values together, or one that has more."""
+def _in_blocks(walkers: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[set[int]]:
+    """Yield runs of attributes with at most so many values together, or one that has more."""
     block, lines = set[int](), 0
     for a in walkers:
-        if block and lines + tree.sizes[a] > LINES:
+        if block and lines + sizes[a] > most:
             yield block
             block, lines = set[int](), 0
         block.add(a)
-        lines += tree.sizes[a]
+        lines += sizes[a]
     if block:
         yield block
 
