@@ -48,6 +48,7 @@ def frame_of(attributes: tuple[ModelAttribute, ...], num_rows: float) -> Frame:
     return Frame(attributes=attributes, cells=tuple(cells), num_rows=num_rows, sequence=None, chains=(), allowed={})
 
 
+@pytest.mark.slow
 def test_parities_bring_triples_nearer() -> None:
     columns, distances = answers_to_questions(), {}
     for share in (0.0, 0.02):

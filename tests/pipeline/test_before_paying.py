@@ -93,7 +93,9 @@ def places(one: pa.ChunkedArray, two: pa.ChunkedArray) -> tuple[np.ndarray, np.n
     return both[: len(left)], both[len(left) :], int(both.max()) + 1
 
 
-@pytest.mark.parametrize("name", ["tax", "chains", "one cause"])
+@pytest.mark.parametrize(
+    "name", ["chains", *(pytest.param(slow, marks=pytest.mark.slow) for slow in ("tax", "one cause"))]
+)
 def test_counts_lie_within_the_stated_errors(name: str) -> None:
     """Of counts above the noise, 90 to 99 of 100 lie within what is stated, for columns and for pairs."""
     table, rules = {
