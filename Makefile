@@ -5,8 +5,6 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 EXTRAS := postgres pandas polars neural signed excel
-# One process more than cores: some tests wait for other processes.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 8))')
 # One thread for linear algebra, and compiled modules that all processes of the tests share.
 QUICK := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -37,11 +35,11 @@ demo: install    ## run the main job on built-in data
 	@$(BIN)/kamino demo
 
 test: install-dev   ## pass the tests on all cores (about ten minutes on two)
-	$(QUICK) $(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist loadfile
+	$(QUICK) $(BIN)/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile
 
 test-slow: install-dev ## pass the slow statistical tests, and try examples that nobody tried before
 	$(QUICK) $(BIN)/python -m pytest -q -m slow
-	$(QUICK) $(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile exploring -n $(WORKERS)
+	$(QUICK) $(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile exploring -n auto --maxprocesses 8
 
 fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),1)
@@ -52,7 +50,7 @@ test-oldest: install-dev ## pass the tests (but the one against mbi, which needs
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python $(BIN)/python $(EXTRAS:%=--extra %) pyproject.toml -o build/oldest.txt
 	$(BIN)/uv venv --quiet --python $(BIN)/python build/oldest
 	VIRTUAL_ENV=build/oldest $(BIN)/uv pip install --quiet -r build/oldest.txt --group test --editable .
-	$(QUICK) build/oldest/bin/python -m pytest -q -m "not slow" -n $(WORKERS) --dist loadfile \
+	$(QUICK) build/oldest/bin/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile \
 	  --ignore tests/model/test_against_mbi.py -W default::DeprecationWarning -W default::FutureWarning
 
 wheel: install-dev   ## build the wheel and the sdist into dist/

@@ -63,6 +63,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     run(tmp_path, "\n".join("".join(cell["source"]) for cell in cells))
 
 
+@pytest.mark.slow
 def test_the_site_builds(tmp_path: Path) -> None:
     """Strictly: a page that is not in the index, or a link that leads nowhere, is an error."""
     pytest.importorskip("mkdocs")

@@ -198,11 +198,13 @@ def test_small_networks_are_not_counted(counted: int) -> None:
     ]
 
 
+# Those that are chosen without being told, and, more slowly, those of the paper.
+EITHER = [Networks.LEVELS, pytest.param(Networks.PRINTED, marks=pytest.mark.slow)]
 # No row, ten times as many, and the same value in every row.
 STRANGERS = (lambda codes: codes[:0], lambda codes: np.tile(codes, 10), lambda codes: codes * 0)
 
 
-@pytest.mark.parametrize("networks", list(Networks))
+@pytest.mark.parametrize("networks", EITHER)
 @pytest.mark.parametrize("place", [0, pytest.param(30, marks=pytest.mark.slow)])
 def test_replay_passes_for_the_neural_backend(place: int, networks: Networks) -> None:
     table = make_table(61)
@@ -260,7 +262,7 @@ def test_what_weights_cost_is_left_over(table: CodedTable, settings: NeuralSetti
     assert whole == pytest.approx(model.parameters.epsilon, rel=1e-3)
 
 
-@pytest.mark.parametrize("settings", SEARCHED)
+@pytest.mark.parametrize("settings", [SEARCHED[0], pytest.param(SEARCHED[1], marks=pytest.mark.slow)])
 def test_neural_fit_stays_within_the_budget(table: CodedTable, settings: NeuralSettings) -> None:
     gate = Gate(Budget(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE), noise=SeededNoise(1))
     later = GaussianEvent(noise_multiplier=20.0, replace_multiplier=20.0)
@@ -273,7 +275,7 @@ def test_neural_fit_stays_within_the_budget(table: CodedTable, settings: NeuralS
     assert kinds.count("counts") == (3 if settings.networks is Networks.PRINTED else 5)
 
 
-@pytest.mark.parametrize("networks", list(Networks))
+@pytest.mark.parametrize("networks", EITHER)
 def test_side_by_side_is_charged_the_same(table: CodedTable, networks: Networks) -> None:
     settings = quick_settings(steps=5, num_rows=table.num_rows, noise=4.0, networks=networks)
     entries = []

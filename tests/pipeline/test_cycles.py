@@ -19,7 +19,7 @@ from kamino.pipeline.output.drawn_table import draw
 from kamino.pipeline.plan.cycles import phase_of
 from kamino.pipeline.plan.hints import model_attributes
 from kamino.pipeline.plan.run_plan import plan_table
-from kamino.privacy import Gate
+from kamino.privacy import Gate, Neighbours
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Attribute, Boolean, Categorical, Codec, Date, Datetime, Integer, Real, Schema
 
@@ -180,7 +180,8 @@ def test_weekdays_and_multiples_of_five_are_kept() -> None:
     assert {name: found[name] for name in wanted if abs(found[name] - wanted[name]) > within[name]} == {}
 
 
-def test_replay_passes_for_dates(replays: Any) -> None:
+@pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, pytest.param(Neighbours.REPLACE, marks=pytest.mark.slow)])
+def test_replay_passes_for_dates(replays: Any, relation: Neighbours) -> None:
     """What phases and parts are measured and believed follows from the schema and from releases, on every neighbour."""
 
     believed: list[int] = []
@@ -203,6 +204,8 @@ def test_replay_passes_for_dates(replays: Any) -> None:
         pc.subtract(table["sched"], pc.multiply(pc.divide(table["sched"], 100), 100)),
         pc.month(table["day"]),
     )
-    replays(run, table.append_column("minute", minute).append_column("month", month), epsilon=8.0)
+    replays(
+        run, table.append_column("minute", minute).append_column("month", month), epsilon=8.0, relations=(relation,)
+    )
     assert max(believed) > 0
     assert max(followed) == 4

@@ -78,7 +78,8 @@ def test_the_ledger_is_what_was_planned_with_differences(seed: int, neighbours: 
     assert sum(entry.attributes == ("name",) for entry in entries) > 1
 
 
-def test_replay_passes_for_differences_of_numbers(replays: Any) -> None:
+@pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, pytest.param(Neighbours.REPLACE, marks=pytest.mark.slow)])
+def test_replay_passes_for_differences_of_numbers(replays: Any, relation: Neighbours) -> None:
     """What is read by differences, and what is counted again, follows from releases on every neighbour and stranger."""
     resolutions: list[Resolution] = []
 
@@ -90,5 +91,5 @@ def test_replay_passes_for_differences_of_numbers(replays: Any) -> None:
         bundle = fitted.to_bundle()
         return draw(fitted, 50, np.random.default_rng(7)), dict(bundle.texts), dict(bundle.arrays)
 
-    replays(run, pay(1500), epsilon=8.0)
+    replays(run, pay(1500), epsilon=8.0, relations=(relation,))
     assert Resolution.GAPS in resolutions

@@ -228,6 +228,7 @@ def test_a_staged_stream_reads_back(ending: str, safe: bool, tmp_path: Path) -> 
         assert pa.concat_tables(written.parts(["text", "zip"])).equals(table.select(["text", "zip"]))
 
 
+@pytest.mark.slow
 def test_memory_of_blocks_does_not_grow(made: Synthesizer, tmp_path: Path) -> None:
     """What Python and numpy hold at most; Arrow's own memory is measured by `bench/scale.py`."""
 
