@@ -157,8 +157,8 @@ class Graph:
         done: list[int] = []
         groups, last = self._groups, len(near)
         waiting = [0] * last
-        for base in self._after.values():
-            waiting[base] += 1
+        for awaited in self._after.values():
+            waiting[awaited] += 1
         if self._weights is None:
             self._weights = [0 if a in groups else self._weight(self._near, a) for a in range(last)]
         weight = list(self._weights)
