@@ -112,15 +112,23 @@ def greedy(candidates, sizes, sigma, limits):
     while left and len(picked) < limits.marginals:
         taken = sum(cells_of(s) ** (2 / 3) for s in picked)
         gains = [s.error - left_by_noise(s, sigma * np.sqrt(1 + taken / cells_of(s) ** (2 / 3))) for s in left]
-        ranks = {}
-        for i in sorted(range(len(left)), key=lambda i: -gains[i])[:LOOK]:
+        ranks, too_large = {}, set()
+        for i in sorted(range(len(left)), key=lambda i: -gains[i]):
+            if gains[i] <= 0 or len(ranks) == LOOK:
+                break
+            rank_bound = gains[i] / GROWTH_FREE**GROWTH_POWER
+            if ranks and rank_bound <= max(rank for rank, _ in ranks.values()):
+                break
             cells = build_tree(sizes, [*(p.attributes for p in picked), left[i].attributes]).cells
-            if gains[i] > 0 and cells <= limits.cells:
+            if cells > limits.cells:
+                too_large.add(id(left[i]))
+            else:
                 ranks[i] = gains[i] / (max(cells - size, 0) + GROWTH_FREE) ** GROWTH_POWER, cells
         if not ranks:
             break
         best = max(ranks, key=lambda i: ranks[i][0])
         new, cells = left.pop(best), ranks[best][1]
+        left = [s for s in left if id(s) not in too_large]
         if gain_together([*picked, new], sigma) > value:
             value = gain_together([*picked, new], sigma)
             picked.append(new)
@@ -151,6 +159,24 @@ def test_lazy_selection_is_greedy_selection(seed):
     wanted = greedy(candidates, sizes, sigma, limits)
     assert [id(s) for s in found] == [id(s) for s in wanted]
     assert len(found) > 2
+
+
+def test_large_candidates_hide_none():
+    """A hundred candidates that gain more, but do not fit, stand before two that do."""
+    sizes = [100] * 20 + [2, 2, 2]
+    large = [Scored(attributes=pair, error=2000.0, answer=np.full(10_000, 0.3)) for pair in combinations(range(20), 2)]
+    small = [Scored(attributes=pair, error=500.0, answer=np.full(4, 700.0)) for pair in ((20, 21), (21, 22))]
+    limits = Limits(marginals=30, cells=5_000)
+    for forest in (False, True):
+        found = select(
+            [*large, *small],
+            sizes=sizes,
+            cliques=[],
+            sequence=None,
+            sigma=0.1,
+            limits=replace(limits, forest=forest),
+        )
+        assert {id(s) for s in found} == {id(s) for s in small}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -33,8 +33,10 @@ MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
 EMPTY_CELL = 0.3
 #: A gain is divided by (cells the model grows by + GROWTH_FREE) ** GROWTH_POWER.
 GROWTH_POWER, GROWTH_FREE = 0.25, 300
-#: Of the candidates with the largest gains, this many are tried for the size they would give the model.
+#: Of the candidates with the largest gains that fit, this many are tried for the size they would give the model.
 LOOK = 40
+#: So many candidates in a round may turn out to make the model too large: they are looked at once.
+MOST_MISSES = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,6 +152,7 @@ def select(
     Guarantees:
         The model never exceeds `limits.cells` because of a choice.  [test_selection_respects_the_size]
         What is chosen is what looking at all candidates chooses.  [test_lazy_selection_is_greedy_selection]
+        Candidates that are too large hide none that fit.  [test_large_candidates_hide_none]
     """
     picked = _Picked(sigma=sigma, single_weight=limits.single_weight)
     graph = Graph(sizes, cliques, sequence, after, groups)
@@ -162,6 +165,7 @@ def select(
     # Without noise nothing but the size limits the model, and the largest error is worth any size.
     power = GROWTH_POWER if sigma > 0 else 0.0
     queue = _Queue([s for s in scored if s.error > 0 and all(s is not p for p in picked.scored)], sigma)
+    misses = 0
     while len(picked.scored) < limits.marginals:
         best: tuple[float, int, Scored] | None = None
         # No candidate ranks higher than its gain allows that lets the model not grow at all.
@@ -169,11 +173,19 @@ def select(
             if best is not None and gain / GROWTH_FREE**power <= best[0]:
                 break
             alone = len(s.attributes) == 1
+            # What is connected stays so, and what is too large now hardly ever fits later.
             if limits.forest and not alone and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
+                queue.drop(s)
                 continue
             cells = graph.cells_with(s.clique)
+            if cells > limits.cells:
+                queue.drop(s)
+                misses += 1
+                if misses >= MOST_MISSES:
+                    break
+                continue
             rank = gain / (max(cells - size, 0) + GROWTH_FREE) ** power
-            if cells <= limits.cells and rank > (best[0] if best else 0.0):
+            if rank > (best[0] if best else 0.0):
                 best = rank, cells, s
         if best is None:
             break
@@ -204,7 +216,7 @@ class _Queue:
         self._gone: set[int] = set()
 
     def largest(self, picked: _Picked, most: int) -> Iterator[tuple[float, Scored]]:
-        """Yield at most so many candidates with a gain, best first, earlier ones first among equals."""
+        """Yield candidates with a gain, best first, earlier ones first among equals; at most so many that stay."""
         back: list[tuple[float, int]] = []
         try:
             ready: list[tuple[float, int]] = []
@@ -214,6 +226,8 @@ class _Queue:
                     found = heappop(ready)
                     back.append(found)
                     yield -found[0], self._scored[found[1]]
+                    if found[1] in self._gone:
+                        back.pop()
                     continue
                 _, i = heappop(self._heap)
                 if i in self._gone:
