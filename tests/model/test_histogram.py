@@ -95,3 +95,42 @@ def test_all_null():
         attribute, counter(attribute, np.zeros(10, dtype=np.int64), 1.0, np.random.default_rng(0))
     )
     assert choose_bins(attribute, found, BinLimits(least_rows=100)).map.bins == 1
+
+
+@pytest.mark.parametrize("null", [None, 0, 100_000])
+@pytest.mark.parametrize("high", [False, True])
+def test_spikes_at_the_ends_are_kept(null, high):
+    """A tenth of the rows at zero, or at a cap, of which later levels would see no more than noise."""
+    attribute = ModelAttribute(name="x", size=100_001, ordered=True, null_code=null)
+    values = np.flatnonzero(np.arange(100_001) != null)
+    end = values[-1 if high else 0]
+    rng = np.random.default_rng(4)
+    codes = np.concatenate([np.full(300, end), rng.choice(values, 2700)])
+    found = measure_histogram(attribute, counter(attribute, codes, 30.0, rng))
+    run = np.searchsorted(found.starts, end, side="right") - 1
+    assert found.width[run] == 1
+    assert found.counts[run] == pytest.approx(300, abs=90)
+    cells = choose_bins(attribute, found, BinLimits(least_rows=100))
+    assert (cells.map.labels == cells.map(np.array([end]))[0]).sum() == 1
+
+
+@pytest.mark.parametrize("null", [None, 0, 100_000])
+def test_ends_without_a_spike_are_no_runs(null):
+    attribute = ModelAttribute(name="x", size=100_001, ordered=True, null_code=null)
+    rng = np.random.default_rng(4)
+    codes = rng.choice(np.flatnonzero(np.arange(100_001) != null), 3000)
+    found = measure_histogram(attribute, counter(attribute, codes, 30.0, rng))
+    assert np.flatnonzero(found.width == 1).tolist() == ([] if null is None else [np.searchsorted(found.starts, null)])
+    assert found.starts[0] == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_beside_a_spike_takes_none_of_it(seed):
+    """Each level cuts 64 cells around the spike, whose noise sums to more than that of the cell they were cut from."""
+    rng = np.random.default_rng(seed)
+    spike = 123_456_789
+    codes = np.concatenate([np.full(8000, spike), rng.integers(0, 10**9, 12_000)])
+    attribute = ModelAttribute(name="x", size=10**9, ordered=True)
+    found = measure_histogram(attribute, counter(attribute, codes, 25.0, rng))
+    run = np.searchsorted(found.starts, spike, side="right") - 1
+    assert found.counts[run] == pytest.approx(8000, abs=350)

@@ -13,12 +13,24 @@ BELIEVE = 2.0
 SPIKE = 6.0
 
 
-def even_out(noisy: FloatArray, width: IntArray | FloatArray, sigma: float, alone: NDArray[np.bool_]) -> FloatArray:
+def even_out(
+    noisy: FloatArray,
+    width: IntArray | FloatArray,
+    sigma: float | FloatArray,
+    alone: NDArray[np.bool_],
+    known: tuple[float, float] | None = None,
+) -> FloatArray:
     """Smooth an ordered histogram: halve it again and again, and split evenly wherever noise could explain the rest.
 
     This is hard thresholding of Haar wavelets with mass kept non-negative on the way down. Cells that stand far above
     their noise keep their counts and are left out of the halving, which would wear them down level by level; so do
     cells marked `alone` (null). An even split is one in proportion to `width`, in codes or in weights of codes.
+
+    The sum of all cells may be `known` from elsewhere, with its standard deviation: what is left beside spikes is then
+    known better than by the sum of its noisy cells.
+
+    Guarantees:
+        A spike keeps its rows, however many cells lie beside it.  [test_noise_beside_a_spike_takes_none_of_it]
     """
     spike = (noisy > SPIKE * sigma) & ~alone
     counts = np.where(alone | spike, np.maximum(noisy, 0.0), 0.0)
@@ -27,8 +39,13 @@ def even_out(noisy: FloatArray, width: IntArray | FloatArray, sigma: float, alon
         return counts
     depth = int(np.ceil(np.log2(len(cells))))
     padded = np.zeros((3, 1 << depth))
-    padded[:, : len(cells)] = np.where(spike, 0, (noisy, width, np.full(len(noisy), sigma**2)))[:, cells]
-    total, variance = padded[0].sum(), padded[2].sum()
+    padded[:, : len(cells)] = np.where(spike, 0, (noisy, width, np.zeros(len(noisy)) + sigma**2))[:, cells]
+    total, variance = float(padded[0].sum()), float(padded[2].sum())
+    if known is not None and variance > 0:
+        beside = alone | spike
+        rest, spread = known[0] - float(counts.sum()), known[1] ** 2 + float((beside * np.square(sigma)).sum())
+        total = (total * spread + rest * variance) / (variance + spread)
+        variance = variance * spread / (variance + spread)
     if total < np.sqrt(variance) and spike.any():
         return counts
     mass = np.array([max(total, 0.0)])

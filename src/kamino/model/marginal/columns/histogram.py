@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kamino.model.marginal.columns.denoise import SPIKE, even_out, shrink
 from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
+from kamino.model.marginal.graph.factor import sum_groups
 from kamino.model.marginal.graph.measurement import LEAST_SIGMA
 from kamino.model.phase import Phase, PhaseWeights
 from kamino.model.protocol import CodeMap, FloatArray, IntArray, ModelAttribute
@@ -26,6 +27,8 @@ WIDEST = 1 << 18
 HEAVY_CELLS = 16
 CUT = 64
 
+#: An end of a wide range with so many standard deviations of rows stands alone.
+CLEAR_END = 4.0
 #: The first level's share of an attribute's budget, where others follow.
 FIRST_SHARE = 0.6
 
@@ -96,18 +99,24 @@ def most_runs(attribute: ModelAttribute) -> int:
 def first_cells(attribute: ModelAttribute) -> IntArray:
     """Return where the cells of the first level start; a null code is a cell of its own.
 
+    So are the ends of a wide range: zero is often one of them, or a cap, and many rows may lie there. Later levels,
+    which find spikes anywhere, have more noise.
+
     Guarantees:
         Cells cover the domain, whatever its size.  [test_cells_of_a_wide_domain_hold_every_row_once]
+        A spike at an end of the range is kept.  [test_spikes_at_the_ends_are_kept]
     """
     limit = FINE_CELLS if attribute.ordered else WIDEST
     if attribute.size <= limit:
         return np.arange(attribute.size, dtype=np.int64)
     cells = COARSE_CELLS if attribute.ordered else WIDEST
     starts = even_starts(attribute.size, cells)
-    if attribute.null_code is not None:
-        alone = [attribute.null_code, attribute.null_code + 1]
-        starts = np.union1d(starts, [code for code in alone if code < attribute.size])
-    return starts
+    alone = {attribute.null_code} if attribute.null_code is not None else set[int]()
+    if attribute.ordered:
+        values = (code for code in (0, 1, attribute.size - 2, attribute.size - 1) if code not in alone)
+        alone |= {next(values), max(values)}
+    edges = {edge for code in alone for edge in (code, code + 1) if edge < attribute.size}
+    return np.union1d(starts, sorted(edges)).astype(np.int64)
 
 
 def first_map(attribute: ModelAttribute) -> CodeMap:
@@ -137,9 +146,8 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     depth = levels(attribute)
     phase = measured_phase(attribute)
     code_map = first_map(attribute)
-    starts = code_map.starts
-    first = count(code_map, 0)
-    found = _settle_first(attribute, starts, first, None)
+    first = _join_ends(attribute, code_map.starts, *count(code_map, 0))
+    found = _settle_first(attribute, first, None)
     cuts = []
     for level in range(1, depth):
         cut = _measure_cut(found, count, level)
@@ -151,7 +159,7 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     weights = measure_phase(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
     if weights is None:
         return found
-    found = _settle_first(attribute, starts, first, weights)
+    found = _settle_first(attribute, first, weights)
     for cut in cuts:
         found = _settle_cut(found, cut)
     return found
@@ -171,21 +179,45 @@ def _runs(attribute: ModelAttribute, found: Histogram) -> Runs:
     )
 
 
-def _settle_first(
-    attribute: ModelAttribute, starts: IntArray, answer: tuple[FloatArray, float], weights: PhaseWeights | None
-) -> Histogram:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _First:
+    """The cells of the first level with their noisy counts; those marked `alone` say nothing of their neighbours."""
+
+    starts: IntArray
+    noisy: FloatArray
+    sigma: FloatArray
+    alone: NDArray[np.bool_]
+
+
+def _join_ends(attribute: ModelAttribute, starts: IntArray, noisy: FloatArray, sigma: float) -> _First:
+    """Join the ends of a wide range with the cells beside them, but those that stand out of the noise."""
+    is_null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
+    alone, group = is_null.copy(), np.arange(len(starts))
+    if levels(attribute) > 1:
+        first, *_, last = np.flatnonzero(~is_null)
+        for end, beside in ((first, first + 1), (last, last - 1)):
+            if noisy[end] > CLEAR_END * sigma:
+                alone[end] = True
+            else:
+                group[max(end, beside)] = group[min(end, beside)]
+    kept = np.unique(group)
+    place = np.searchsorted(kept, group)
+    sums, variance = sum_groups(place, noisy, len(kept)), np.bincount(place) * sigma**2
+    return _First(starts=starts[kept], noisy=sums, sigma=np.sqrt(variance), alone=alone[kept])
+
+
+def _settle_first(attribute: ModelAttribute, first: _First, weights: PhaseWeights | None) -> Histogram:
     """Denoise the counts of the first cells."""
-    noisy, sigma = answer
-    null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
+    starts, noisy, sigma = first.starts, first.noisy, first.sigma
     mass = _mass(starts, attribute.size, weights)
     return Histogram(
         size=attribute.size,
         starts=starts,
         noisy=noisy,
-        sigma=np.full(len(starts), sigma),
-        counts=even_out(noisy, mass, sigma, null) if attribute.ordered else shrink(noisy, sigma),
+        sigma=sigma,
+        counts=even_out(noisy, mass, sigma, first.alone) if attribute.ordered else shrink(noisy, float(sigma.max())),
         total=float(noisy.sum()),
-        total_sigma=sigma * float(np.sqrt(len(starts))),
+        total_sigma=float(np.sqrt((sigma**2).sum())),
         family=starts,
         weights=weights,
     )
@@ -234,7 +266,8 @@ def _settle_cut(coarse: Histogram, cut: _Cut) -> Histogram:
     mass = _mass(cut.starts, coarse.size, coarse.weights)
     for cell in cut.heavy:
         mine = old == cell
-        part = even_out(noisy[mine], mass[mine], cut.sigma, np.zeros(mine.sum(), bool))
+        known = float(coarse.counts[cell]), float(coarse.sigma[cell])
+        part = even_out(noisy[mine], mass[mine], cut.sigma, np.zeros(mine.sum(), bool), known)
         scale = coarse.counts[cell] / part.sum() if part.sum() > 0 else 0.0
         counts[mine] = part * scale if scale else coarse.counts[cell] * mass[mine] / mass[mine].sum()
     family = np.where(cut.inside, coarse.starts[old], coarse.family[old])
