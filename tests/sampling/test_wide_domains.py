@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pytest
 
 from kamino.constraints.tree import Operator
 from kamino.model.marginal.columns.binning import BinLimits, choose_bins
 from kamino.model.marginal.columns.histogram import measure_histogram
 from kamino.model.protocol import CodeMap, ModelAttribute
+from kamino.pipeline import Synthesizer
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.steps.ownership.taking import _Taken
 from kamino.schema import Codec, Integer, Schema
@@ -40,3 +43,14 @@ def test_bins_of_a_wide_domain_are_of_equal_width() -> None:
     attribute = ModelAttribute(name="x", size=size, ordered=True)
     cells = choose_bins(attribute, measure_histogram(attribute, count), BinLimits(least_rows=10))
     assert np.bincount(cells.map(codes)).tolist() == [100] * 16
+
+
+def test_spikes_of_a_wide_domain_are_drawn_as_often_as_they_are() -> None:
+    """Runs without a row are as wide as 2^55 codes, and have no weight that grows with that."""
+    size = 2**61
+    values = [0, size // 3, size // 2 + 7, size]
+    table = pa.table({"n": np.repeat(values, [400, 300, 200, 100])})
+    schema = Schema(attributes={"n": Integer(min=0, max=size)})
+    drawn = Synthesizer(schema, epsilon=20.0, seed=1).fit(table, num_rows=1000).sample(1000)["n"].to_numpy()
+    shares = [float(np.mean(drawn == value)) for value in values]
+    assert shares == pytest.approx([0.4, 0.3, 0.2, 0.1], abs=0.02)

@@ -276,7 +276,7 @@ def _cut(conditional: Conditional, judge: Judge, own: Sequence[DenialConstraint]
         null_bin = null_bin if allowed[at] else None
     # A bin is as likely as what is left of it; a bin whose codes all had no share keeps them evenly.
     num_bins = log_prob.shape[1]
-    share = np.where(share > 0, share, 1e-12 * width)[allowed]
+    share = np.where(share > 0, share, 1e-12 * (width / width.sum()))[allowed]
     label, pieces, width = label[allowed], pieces[allowed], width[allowed]
     mass = np.bincount(label, weights=share, minlength=num_bins)
     with np.errstate(divide="ignore"):
