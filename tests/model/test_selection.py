@@ -164,7 +164,7 @@ def test_lazy_selection_is_greedy_selection(seed):
 def test_large_candidates_hide_none():
     """A hundred candidates that gain more, but do not fit, stand before two that do."""
     sizes = [100] * 20 + [2, 2, 2]
-    large = [Scored(attributes=pair, error=2000.0, answer=np.full(10_000, 0.3)) for pair in combinations(range(20), 2)]
+    large = [Scored(attributes=pair, error=2000.0, answer=np.full(10_000, 0.3)) for pair in combinations(range(15), 2)]
     small = [Scored(attributes=pair, error=500.0, answer=np.full(4, 700.0)) for pair in ((20, 21), (21, 22))]
     limits = Limits(marginals=30, cells=5_000)
     for forest in (False, True):
