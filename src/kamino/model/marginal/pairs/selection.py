@@ -161,36 +161,12 @@ def select(
         if graph.cells_with(s.clique) <= limits.cells:
             picked.add(s)
             graph.add(s.clique)
-    size = graph.cells_with()
     value = picked.gain()
-    # Without noise nothing but the size limits the model, and the largest error is worth any size.
-    power = GROWTH_POWER if sigma > 0 else 0.0
     queue = _Queue([s for s in scored if s.error > 0 and all(s is not p for p in picked.scored)], sigma)
-    misses = 0
     while len(picked.scored) < limits.marginals:
-        best: tuple[float, int, Scored] | None = None
-        # No candidate ranks higher than its gain allows that lets the model not grow at all.
-        for gain, s in queue.largest(picked, LOOK):
-            if best is not None and gain / GROWTH_FREE**power <= best[0]:
-                break
-            alone = len(s.attributes) == 1
-            # What is connected stays so, and what is too large now hardly ever fits later.
-            if limits.forest and not alone and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
-                queue.drop(s)
-                continue
-            cells = graph.cells_with(s.clique)
-            if cells > limits.cells:
-                queue.drop(s)
-                misses += 1
-                if misses >= MOST_MISSES:
-                    break
-                continue
-            rank = gain / (max(cells - size, 0) + GROWTH_FREE) ** power
-            if rank > (best[0] if best else 0.0):
-                best = rank, cells, s
-        if best is None:
+        new = _best(queue, picked, graph, limits)
+        if new is None:
             break
-        _, cells, new = best
         queue.drop(new)
         grown = picked.gain(new)
         if grown > value:
@@ -198,8 +174,36 @@ def select(
             queue.drop_all(new.attributes)
             picked.add(new)
             graph.add(new.clique)
-            size, value = cells, grown
+            value = grown
     return picked.scored
+
+
+def _best(queue: _Queue, picked: _Picked, graph: Graph, limits: Limits) -> Scored | None:
+    """Return the candidate with the largest gain for its size; those that cannot be taken leave the queue."""
+    # Without noise nothing but the size limits the model, and the largest error is worth any size.
+    power = GROWTH_POWER if picked.sigma > 0 else 0.0
+    size = graph.cells_with()
+    best: tuple[float, Scored] | None = None
+    for gain, s in queue.largest(picked, LOOK):
+        # No candidate ranks higher than its gain allows that lets the model not grow at all.
+        if best is not None and gain / GROWTH_FREE**power <= best[0]:
+            break
+        alone = len(s.attributes) == 1
+        # What is connected stays so, and what is too large now hardly ever fits later.
+        if limits.forest and not alone and _is_connected(s.attributes, [p.attributes for p in picked.scored]):
+            queue.drop(s)
+            continue
+        cells = graph.cells_with(s.clique)
+        if cells > limits.cells:
+            queue.drop(s)
+            queue.misses += 1
+            if queue.misses >= MOST_MISSES:
+                break
+            continue
+        rank = gain / (max(cells - size, 0) + GROWTH_FREE) ** power
+        if rank > (best[0] if best else 0.0):
+            best = rank, s
+    return best[1] if best else None
 
 
 class _Queue:
@@ -215,6 +219,8 @@ class _Queue:
         self._heap = [(-s.error, i) for i, s in enumerate(scored)]
         heapify(self._heap)
         self._gone: set[int] = set()
+        #: How many candidates turned out to make the model too large.
+        self.misses = 0
 
     def largest(self, picked: _Picked, most: int) -> Iterator[tuple[float, Scored]]:
         """Yield candidates with a gain, best first, earlier ones first among equals; at most so many that stay."""
