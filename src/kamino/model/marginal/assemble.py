@@ -89,7 +89,8 @@ def build_network(
             coarse=coarse,
         )
         nodes.append(node)
-    nodes = keep_margins(nodes)
+    measured = {names[a]: fit.joint((levels.fine[a],)).ravel() for a in order if a not in tables}
+    nodes = keep_margins(nodes, measured)
     return MarginalModel(nodes=tuple(nodes), num_rows=frame.num_rows, releases=tuple(purse.entries))
 
 
@@ -145,28 +146,50 @@ def _tilt(joint: FloatArray, table: FloatArray, base: int | None) -> FloatArray:
     return result
 
 
-def keep_margins(nodes: Sequence[Node], num_rows: int = 20_000, steps: int = 15) -> list[Node]:
-    """Bring the 1-way marginals of attributes that are read relative to another back to what was measured.
+def keep_margins(
+    nodes: Sequence[Node], measured: Mapping[str, FloatArray], num_rows: int = 20_000, steps: int = 15
+) -> list[Node]:
+    """Bring 1-way marginals back to what was measured, from the first attribute on that is read relative to another.
 
-    Tilting moves them a little. Rows are drawn from the model, and the fine tables are scaled (iterative proportional
-    fitting) until the rows' distributions have the measured marginal on average.
+    Tilting moves them a little: those of such attributes, and through them those of later ones. Rows are drawn from the
+    model, and its tables are scaled (iterative proportional fitting) until the rows' distributions have the measured
+    marginal on average. `measured` has those of attributes that are read by themselves.
+
+    Guarantees:
+        What depends on relative attributes keeps its marginal.  [test_margins_after_relations_are_kept]
     """
     rng = np.random.default_rng(0)
     done: list[Node] = []
     columns: dict[str, IntArray] = {}
-    last = max((i for i, node in enumerate(nodes) if node.relative is not None), default=-1)
-    for node in nodes[: last + 1]:
+    first = next((i for i, node in enumerate(nodes) if node.relative is not None), len(nodes))
+    if first == len(nodes):
+        return list(nodes)
+    for i, node in enumerate(nodes):
         kept = node
         found = MarginalModel(nodes=(*done, node), num_rows=1.0).conditional(node.attribute.name, columns, num_rows)
-        probability = np.exp(found.log_prob)
+        probability, weight = np.exp(found.log_prob), np.bincount(found.context) / num_rows
         if node.relative is not None:
             wanted = node.relative.joint.sum(axis=0)
-            factor = _scale_to(probability, np.bincount(found.context) / num_rows, wanted / wanted.sum(), steps)
+            factor = _scale_to(probability, weight, wanted / wanted.sum(), steps)
             kept = replace(node, relative=replace(node.relative, joint=node.relative.joint * factor))
+        elif i > first and node.attribute.name in measured:
+            factor = _scale_to(probability, weight, measured[node.attribute.name], steps)
+            kept = _scaled(node, factor, weight @ probability)
+        if kept is not node:
             probability = normalise(probability * factor)
         done.append(kept)
         columns[node.attribute.name] = draw_codes(draw_bins(found.context, probability, rng), found.cells, rng)
-    return [*done, *nodes[last + 1 :]]
+    return done
+
+
+def _scaled(node: Node, factor: FloatArray, mean: FloatArray) -> Node:
+    """Return the node with its bins' probabilities scaled; where groups are drawn first, they by their mean factor."""
+    if node.coarse is None or node.groups is None:
+        return replace(node, table=normalise(node.table * factor))
+    starts = first_of_runs(node.groups)
+    above = np.add.reduceat(mean * factor, starts) / np.maximum(np.add.reduceat(mean, starts), 1e-300)
+    coarse = replace(node.coarse, table=normalise(node.coarse.table * above))
+    return replace(node, table=within_groups(node.table * factor, node.groups), coarse=coarse)
 
 
 def _scale_to(table: FloatArray, weight: FloatArray, wanted: FloatArray, steps: int) -> FloatArray:

@@ -145,7 +145,9 @@ class MarginalModel:
             Equals `bin_marginal`.  [test_frequencies_are_marginals]
         """
         if attribute not in self._frequencies:
-            self._frequencies[attribute] = self._upto(attribute).bin_marginal([attribute])
+            relative = any(node.relative is not None for node in self.nodes)
+            marginal = self._counted if relative else self._upto(attribute).bin_marginal
+            self._frequencies[attribute] = marginal([attribute])
         return self._frequencies[attribute]
 
     @cached_property
@@ -206,13 +208,18 @@ class MarginalModel:
 
     def _counted(self, attributes: Sequence[str]) -> FloatArray:
         """Count the bins of drawn rows; the same rows for the same model."""
-        columns = self.sample(COUNTED_ROWS, np.random.default_rng(0))
+        columns = self._drawn
         maps = [self.node(name).cells.map for name in attributes]
         shape = tuple(each.bins for each in maps)
         flat = flatten_codes([each(columns[name]) for name, each in zip(attributes, maps, strict=True)], shape)
         counts = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
         result: FloatArray = counts / COUNTED_ROWS
         return result
+
+    @cached_property
+    def _drawn(self) -> dict[str, IntArray]:
+        """Rows to count in, once for all attributes."""
+        return self.sample(COUNTED_ROWS, np.random.default_rng(0))
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return a JSON-able description and the arrays that it names."""
