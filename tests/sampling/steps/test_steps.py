@@ -439,6 +439,18 @@ def test_combinations_that_hardly_occur_take_no_value() -> None:
     assert np.bincount(codes[codes >= 0], minlength=20).min() > 100
 
 
+def test_mapped_values_keep_the_models_bins() -> None:
+    """a -> y by a map, and a model that knows which bins of a go with y: rows come into bins as it says."""
+    codec = integers(y=6, a=60)
+    references = {(("a",), "y"): pa.table({"a": range(60), "y": [i % 6 for i in range(60)]})}
+    plan = build_plan(codec, Constraints.parse("a -> y"), sequence=("y", "a"), references=references)
+    model = FakeModel(codec, ("y", "a"), parents={"a": ("y",)}, max_bins=10, sharpness=2.0)
+    table = draw_table(plan, model, codec, 30_000, np.random.default_rng(0))
+    assert (table["a"] % 6 == table["y"]).all()
+    counts = np.bincount(table["y"] * 10 + table["a"] // 6, minlength=60).reshape(6, 10)
+    np.testing.assert_allclose(counts, counts.sum(axis=1, keepdims=True) * model.table("a"), atol=2)
+
+
 @pytest.mark.parametrize("known", [600, 300])
 def test_maps_of_all_right_sides_are_followed(known: int) -> None:
     """a -> y, z with public maps and nulls on every side: rows hold a value of their y and z, evenly of all that have.

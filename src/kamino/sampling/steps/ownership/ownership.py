@@ -89,7 +89,11 @@ def _is_mapped(task: Task, rows: IntArray, rights: frozenset[str]) -> bool:
 def _draw_mapped(task: Task, rows: IntArray, rights: tuple[str, ...]) -> IntArray:
     """Draw each row among the values that have its right sides in the maps; one that is null may be any.
 
+    A model that knows the right sides says into which bin a row comes. One that does not knows the bins of all rows
+    together, and values keep their frequency.
+
     Guarantees:
+        Bins are as frequent beside right sides as the model has them.  [test_mapped_values_keep_the_models_bins]
         Rows hold values that the maps give their right sides.  [test_maps_of_all_right_sides_are_followed]
     """
     name = task.step.attribute
@@ -98,6 +102,7 @@ def _draw_mapped(task: Task, rows: IntArray, rights: tuple[str, ...]) -> IntArra
     known = np.logical_and.reduce([each >= 0 for each in found])
     values, value_run, found = values[known], value_run[known], [each[known] for each in found]
     codes = np.full(len(rows), DEAD, dtype=np.int64)
+    knows = task.parents is None or task.parents.issuperset(rights)
     missing = np.stack([task.judge.is_null(right, task.columns[right][rows]) for right in rights])
     for pattern in np.unique(missing, axis=1).T:
         mine = np.flatnonzero((missing == pattern[:, None]).all(axis=0))
@@ -107,8 +112,11 @@ def _draw_mapped(task: Task, rows: IntArray, rights: tuple[str, ...]) -> IntArra
         distinct, owners = distinct_values(keys[len(values) :])
         place = np.minimum(np.searchsorted(distinct, keys[: len(values)]), len(distinct) - 1)
         owner = np.where(distinct[place] == keys[: len(values)], place, Owner.FORBIDDEN)
-        by_bin = _expected_of_owners(task.choices, rows[mine], owners)
-        gain = _raise(by_bin, owner, task.choices.label[value_run])
+        bins = task.choices.label[value_run]
+        if knows:
+            gain = _fill_bins(np.exp(task.choices.log_share(values, value_run)), owner, bins)
+        else:
+            gain = _raise(_expected_of_owners(task.choices, rows[mine], owners), owner, bins)
         owned = _Owned(owner, values, value_run, gain, told=True)
         codes[mine] = _draw_rows(task, rows[mine], owners, owned)
     return codes
@@ -157,6 +165,18 @@ def _raise(by_bin: FloatArray, owner: IntArray, bins: IntArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = np.log(by_bin.sum(axis=0)[bins] / here)
     return np.where(np.isfinite(gain), gain, 0.0)
+
+
+def _fill_bins(share: FloatArray, owner: IntArray, bins: IntArray) -> FloatArray:
+    """Return by how much, in logarithms, a value weighs more among the values of a bin that one owner has.
+
+    They have all of the bin then: its rows come to it as often as if it had no owners.
+    """
+    size = int(bins.max(initial=0)) + 1
+    place = np.maximum(owner, 0) * size + bins
+    held = np.bincount(place, weights=np.where(owner >= 0, share, 0.0))[place]
+    with np.errstate(divide="ignore"):
+        return np.where(held > 0, -np.log(held), 0.0)
 
 
 def _expected_of_owners(choices: Choices, rows: IntArray, owners: IntArray) -> FloatArray:
