@@ -15,7 +15,14 @@ from kamino.model.marginal.columns.resolution import group_bins, group_cells
 from kamino.model.marginal.fit_marginal import fit_marginal
 from kamino.model.marginal.graph.factor import SharedSums
 from kamino.model.marginal.marginal_schedule import MarginalSettings
-from kamino.model.marginal.pairs.scoring import binary_quadruples, most_triple_scores, shrink_scores, small_triples
+from kamino.model.marginal.pairs import scoring
+from kamino.model.marginal.pairs.scoring import (
+    STRONG,
+    binary_quadruples,
+    most_triple_scores,
+    shrink_scores,
+    small_triples,
+)
 from kamino.model.protocol import ModelAttribute
 
 
@@ -68,6 +75,21 @@ def test_scores_are_shrunk_to_what_noise_lets_believe() -> None:
     found = shrink_scores(noisy, 800.0)
     assert np.abs(found - true).mean() < 0.4 * np.abs(noisy - true).mean()
     assert np.all(found >= 0)
+
+
+def test_strong_pairs_are_scored_in_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """b rises with a from group to group and falls inside; distances are too noisy to score all pairs in bins."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 30, 4_000)
+    table = {"a": a, "b": a // 5 * 5 + 4 - a % 5} | {f"c{i}": rng.integers(0, 30, 4_000) for i in range(10)}
+    attributes = [ModelAttribute(name=name, size=30, ordered=True) for name in table]
+    apart = []
+    for strong in (STRONG, 2.0):
+        monkeypatch.setattr(scoring, "STRONG", strong)
+        model = fit_marginal(MemoryMeasurer(table, seed=1), attributes, noise_multiplier=4.0)
+        drawn = model.sample(4_000, np.random.default_rng(0))
+        apart.append(np.mean(drawn["b"] == drawn["a"] // 5 * 5 + 4 - drawn["a"] % 5))
+    assert apart[0] > 1.5 * apart[1]
 
 
 @pytest.mark.parametrize(("columns", "bits"), [(3, 3), (6, 3), (4, 4), (12, 4)])

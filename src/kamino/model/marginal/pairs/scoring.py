@@ -27,6 +27,8 @@ from kamino.schema.coding.joint_codes import distinct_values
 
 #: Pairs are scored both in bins and in groups if the noise of the distances is then below this part of the rows.
 CLEAR_SCORES = 0.03
+#: Pairs at such a distance from independence in groups of bins are scored in bins in any case.
+STRONG = 0.25
 #: Scores of one round get what brings their noise down to the first part of the rows, and the second of the budget at
 #: least: a pair that explains a fiftieth of the rows is about the weakest that is worth its cells.
 TOLD_APART, LEAST_SHARE = 0.02, 0.01
@@ -86,7 +88,8 @@ def score_pairs(
     if frame.score_noise(multiplier, len(both)) <= CLEAR_SCORES * frame.num_rows:
         asked = both
     else:
-        asked = [a for a in both if _is_coarsest(frame, a) or (a.clique in forced and a.resolution is Resolution.BINS)]
+        inside = {*forced, *_strong_pairs(frame, answers)}
+        asked = [a for a in both if _is_coarsest(frame, a) or (a.clique in inside and a.resolution is Resolution.BINS)]
     return _score(frame, measurer, asked, [_grouped(frame, a, answers[a.clique].ravel()) for a in asked], multiplier)
 
 
@@ -94,6 +97,21 @@ def _both_resolutions(frame: Frame, pairs: Sequence[Clique]) -> list[_Asked]:
     asked = [_Asked(pair, Resolution.BINS) for pair in pairs]
     asked += [_Asked(pair, Resolution.GROUPS) for pair in pairs if any(a in frame.groups for a in pair)]
     return asked + [_Asked(pair, Resolution.NULLS) for pair in pairs if all(a in frame.nulls for a in pair)]
+
+
+def _strong_pairs(frame: Frame, answers: Mapping[Clique, FloatArray]) -> list[Clique]:
+    """Return the pairs whose dependence in groups of bins makes it likely that it goes on inside them, so far.
+
+    At most as many as attributes: they add little to the noise of the distances.
+    """
+    found: dict[Clique, float] = {}
+    for pair, answer in answers.items():
+        table = _grouped(frame, _Asked(pair, Resolution.GROUPS), answer.ravel())
+        table = table.reshape(frame.grouped(pair, Resolution.GROUPS)[1]) / max(float(answer.sum()), 1e-300)
+        apart = np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2
+        if apart >= STRONG:
+            found[pair] = float(apart)
+    return sorted(found, key=lambda pair: -found[pair])[: len(frame.sizes)]
 
 
 def _is_coarsest(frame: Frame, asked: _Asked) -> bool:
