@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.model.marginal.fit_marginal import fit_marginal
-from kamino.model.marginal.maps.relations import RelationLimits, choose_bases
+from kamino.model.marginal.maps.bases import choose_bases
+from kamino.model.marginal.maps.functions import function_distance
+from kamino.model.marginal.maps.relations import RelationLimits
 from kamino.model.marginal.maps.relative import (
     NoisyTable,
     best_copula,
@@ -106,8 +108,9 @@ def test_the_copula_that_made_a_table_is_found() -> None:
     even = np.full(40, 1 / 40)
     for correlation in (0.92, -0.97, 0.0):
         truth = gaussian_copula(even, even, correlation) if correlation else np.full((40, 40), 1 / 1600)
-        found = best_copula(noisy_table(truth * 30_000, 10.0), even * 30_000, even * 30_000)
+        found, told = best_copula(noisy_table(truth * 30_000, 10.0), even * 30_000, even * 30_000)
         assert np.abs(found - truth).sum() < 0.06
+        assert told == correlation
 
 
 @given(st.lists(st.floats(-100, 100), min_size=4, max_size=4), st.floats(0, 500))
@@ -134,12 +137,79 @@ def test_quantile_bins_are_even_and_null_is_alone() -> None:
 
 
 def test_bases_come_first() -> None:
-    strength = {(0, 1): 0.9, (0, 2): 0.6, (1, 2): 0.7, (2, 3): 0.55, (3, 4): 0.2}
+    strength = {(0, 1): 0.65, (0, 2): 0.6, (1, 2): 0.7, (2, 3): 0.55, (3, 4): 0.2}
     assert choose_bases(strength, None, 0.5) == {0: 2, 1: 2, 3: 2}
     found = choose_bases(strength, (0, 1, 2, 3, 4), 0.5)
     assert found == {1: 0, 2: 0}
     assert not set(found) & set(found.values())
     assert choose_bases(strength, None, 0.95) == {}
+
+
+def test_the_closest_base_is_chosen() -> None:
+    """Three attributes hang on 0, and 3 is nearly a function of 4, which hangs on 0 as well."""
+    strength = {(0, 1): 0.6, (0, 2): 0.6, (0, 3): 0.6, (0, 4): 0.6, (3, 4): 0.93, (1, 2): 0.4}
+    found = choose_bases(strength, None, 0.5)
+    assert {found.get(3), found.get(4)} == {4, None} or {found.get(3), found.get(4)} == {3, None}
+    assert (found[1], found[2]) == (0, 0)
+
+
+@given(
+    st.dictionaries(st.tuples(st.integers(0, 6), st.integers(0, 6)), st.floats(0.5, 0.99)), st.sets(st.integers(0, 6))
+)
+def test_what_is_tied_is_a_base_only(strength: dict[tuple[int, int], float], tied: set[int]) -> None:
+    pairs = {(min(pair), max(pair)): value for pair, value in strength.items() if pair[0] != pair[1]}
+    found = choose_bases(pairs, None, 0.5, frozenset(tied))
+    assert not tied & found.keys()
+    assert not found.keys() & set(found.values())
+    assert all((min(pair), max(pair)) in pairs for pair in found.items())
+
+
+@given(st.integers(2, 12), st.integers(2, 12), st.integers(0, 2**32))
+def test_the_distance_of_a_function_is_that_of_sorted_rows(a: int, b: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = np.sort(rng.integers(0, a, 500)), np.sort(rng.integers(0, b, 500))
+    table = np.histogram2d(x, y, bins=(np.arange(a + 1), np.arange(b + 1)))[0] / 500
+    apart = np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2
+    assert function_distance(table.sum(axis=1), table.sum(axis=0)) == pytest.approx(apart)
+
+
+def function_columns(rows: int, spread: float) -> dict[str, np.ndarray]:
+    """A skewed column x, one that falls with it, with this noise, and one with nulls that follows neither."""
+    rng = np.random.default_rng(3)
+    x = np.clip(rng.gamma(2.0, 40.0, rows), 0, SIZE - 1)
+    y = np.clip(SIZE * np.exp(-x / 150) + rng.normal(0, spread, rows), 0, SIZE - 1).astype(np.int64)
+    return {"x": x.astype(np.int64), "y": y, "z": rng.integers(0, SIZE + 1, rows), "w": rng.integers(0, 3, rows)}
+
+
+def ranks_apart(drawn: dict[str, np.ndarray]) -> float:
+    """One plus the rank correlation of x and y: 0 where y falls with x."""
+    ranks = [np.argsort(np.argsort(drawn[name])) for name in ("x", "y")]
+    return 1 + float(np.corrcoef(*ranks)[0, 1])
+
+
+def test_functions_of_few_rows_are_kept() -> None:
+    """Three thousand rows show no relation in fine bins."""
+    columns = function_columns(3_000, 0.0)
+    made = [fitted_rows(columns, RelationLimits(sketch=share), seed=4) for share in (0.02, 0.0)]
+    assert ranks_apart(made[0]) < 0.02
+    assert ranks_apart(made[1]) > 2 * ranks_apart(made[0])
+    for name in ("x", "y"):
+        edges = np.quantile(columns[name], [0.25, 0.5, 0.75])
+        shares = np.bincount(np.searchsorted(edges, made[0][name]), minlength=4) / 3_000
+        np.testing.assert_allclose(shares, 0.25, atol=0.06)
+
+
+def test_what_is_no_function_is_not_read_as_one() -> None:
+    """Nor is a function of a column with nulls, of which few rows tell little else than what null goes with."""
+    wide = function_columns(3_000, 60.0)
+    model = fit_marginal(MemoryMeasurer(wide, seed=4), ATTRIBUTES, noise_multiplier=4.0)
+    assert all(node.relative is None for node in model.nodes)
+    narrow = function_columns(3_000, 0.0)
+    model = fit_marginal(MemoryMeasurer(narrow, seed=4), ATTRIBUTES, noise_multiplier=4.0)
+    assert sum(node.relative is not None for node in model.nodes) == 1
+    nullable = {**narrow, "z": narrow["y"], "y": narrow["z"] % SIZE}
+    model = fit_marginal(MemoryMeasurer(nullable, seed=4), ATTRIBUTES, noise_multiplier=4.0)
+    assert all(node.relative is None for node in model.nodes)
 
 
 def test_a_conditional_map_reads_two_columns() -> None:
@@ -192,8 +262,20 @@ def fitted_rows(
     return model.sample(len(columns["x"]), np.random.default_rng(1))
 
 
-def test_a_model_with_relations_depends_on_releases_only_and_is_saved() -> None:
+def test_few_values_are_read_in_bins() -> None:
+    """A column of a dozen values in a wide domain has them all in bins: others may be read by it, not it by another."""
     columns = close_columns(20_000)
+    columns["y"] = np.minimum(columns["x"] // 30 * 30, 330)
+    model = fit_marginal(MemoryMeasurer(columns, seed=2), ATTRIBUTES, noise_multiplier=4.0)
+    bases = {node.attribute.name: node.relative.view.base for node in model.nodes if node.relative is not None}
+    assert bases
+    assert "y" not in bases
+
+
+@pytest.mark.parametrize(
+    "columns", [close_columns(20_000), function_columns(3_000, 0.0)], ids=["relations", "function"]
+)
+def test_a_model_with_relations_depends_on_releases_only_and_is_saved(columns: dict[str, np.ndarray]) -> None:
     measurer = MemoryMeasurer(columns, seed=2)
     model = fit_marginal(measurer, ATTRIBUTES, noise_multiplier=4.0)
     assert any(node.relative is not None for node in model.nodes)
@@ -206,3 +288,25 @@ def test_a_model_with_relations_depends_on_releases_only_and_is_saved() -> None:
         assert all(np.array_equal(first[name], second[name]) for name in first)
     assert model.given({"w": np.array([1])}) is None
     assert model.marginal(("w",)).sum() == pytest.approx(1.0)
+
+
+def test_margins_after_relations_are_kept() -> None:
+    """What depends on an attribute that is read relative to another keeps the frequencies that were measured.
+
+    y is what v leaves of x, and v is 0 for half of the rows: whether it is hangs on quantile bins of y.
+    """
+    rows = 20_000
+    rng = np.random.default_rng(0)
+    x = np.clip(rng.gamma(3.0, 50.0, rows) + 20, 0, SIZE - 1).astype(np.int64)
+    v = np.where(rng.random(rows) < 0.5, 0, np.minimum(rng.gamma(2.0, 8.0, rows) + 1, 49).astype(np.int64))
+    columns = {"x": x, "y": np.maximum(x - v, 0), "z": x % 7, "w": rng.integers(0, 3, rows), "v": v, "u": np.sign(v)}
+    attributes = (
+        *ATTRIBUTES,
+        ModelAttribute(name="v", size=50, ordered=True),
+        ModelAttribute(name="u", size=2),
+    )
+    for seed in range(3):
+        model = fit_marginal(MemoryMeasurer(columns, seed=seed), attributes, noise_multiplier=4.0)
+        assert any(node.relative is not None for node in model.nodes)
+        drawn = model.sample(rows, np.random.default_rng(seed))
+        assert abs(drawn["u"].mean() - columns["u"].mean()) < 0.01

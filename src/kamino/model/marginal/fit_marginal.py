@@ -94,9 +94,10 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     frame = _without_wide(frame, links)
     ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
     before = purse.spent
-    alone = frozenset(a for link in links for a in (link.wide, *link.owners)) | maps.lefts
-    alone |= {place[name] for name in plan.hints.tied}
-    found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=alone)
+    linked = frozenset(a for link in links for a in (link.wide, *link.owners))
+    tied = maps.lefts | {place[name] for name in plan.hints.tied}
+    found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=linked, tied=tied)
+    alone = linked | tied
     taken += purse.spent - before
     frame = _with_resolutions(found.frame, ones, settings)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]

@@ -9,37 +9,35 @@ from itertools import combinations
 import numpy as np
 
 from kamino.errors import ModelError
-from kamino.model.marginal.columns.binning import BinLimits, choose_bins
 from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.factor import sum_groups
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.junction import Clique
-from kamino.model.marginal.maps.relative import NoisyTable, Relative, estimate_joint, quantile_bins
+from kamino.model.marginal.maps.bases import choose_bases
+from kamino.model.marginal.maps.fine_bins import GROUP, coarser_bin, cut_finely, fine_margin, read_relative
+from kamino.model.marginal.maps.functions import SketchLimits, likely_functions, measure_functions
+from kamino.model.marginal.maps.relative import NoisyTable, Relative, estimate_joint
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import (
     Candidate,
     Cells,
     CodeMap,
-    ConditionalMap,
     FloatArray,
-    IntArray,
     Measurer,
     ModelAttribute,
 )
 
 #: What the ledger says that distances are measured from.
 INDEPENDENCE = "independence"
-#: Fine bins are joined by so many for the coarser of the two tables that are measured of a pair.
-GROUP = 4
 #: An attribute with fewer codes is told apart well enough by its bins.
 FEWEST_CODES = 64
+#: Nor does one hide anything in its bins whose values are, in effect, fewer than so many times the bins.
+HIDDEN = 1.5
 #: An attribute with fewer fine bins than this is not worth reading relative to another.
 FEWEST_FINE = 16
 #: Of a close relation about three cells of a line are filled: each is to hold six standard deviations of the noise.
 CLEAR = 18.0
-#: A margin keeps at least this part of its mean in each fine bin: no estimated zero is certain.
-LEAST_PART = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +46,15 @@ class RelationLimits:
 
     `strong` is the total variation distance from independence that makes a relation close; `most_share` of the budget
     is divided among the relations, none of which gets more than `each`; a relation has at most `fine` fine bins of each
-    attribute and `quantiles` quantile bins. `scores` is the share that finds the distances.
+    attribute and `quantiles` quantile bins. `scores` is the share that finds the distances, `sketch` the most that one
+    function of few rows may cost.
     """
 
     strong: float = 0.5
     most_share: float = 0.25
     each: float = 0.07
     scores: float = 0.01
+    sketch: float = 0.02
     fine: int = 64
     quantiles: int = 6
 
@@ -85,35 +85,61 @@ def measure_relations(
     limits: RelationLimits,
     *,
     without: frozenset[int] = frozenset(),
+    tied: frozenset[int] = frozenset(),
 ) -> Relations:
     """Find close relations between ordered attributes and read one attribute of each relative to the other.
 
-    `ones` are what is measured of the 1-way marginals; attributes of `without` take no part.
+    `ones` are what is measured of the 1-way marginals; attributes of `without` take no part, those of `tied` are not
+    read relative to another. Where rows are too few for fine bins, functions are looked for (see `functions`).
 
     Guarantees:
         A base is read by itself, and comes before what is read relative to it.  [test_bases_come_first]
+        What its bins tell apart is read in bins.  [test_few_values_are_read_in_bins]
     """
     usable = [i for i, a in enumerate(frame.attributes) if can_relate(a) and frame.sizes[i] > 2 and i not in without]
     if len(usable) < 2 or limits.most_share == 0:
         return Relations(frame=frame)
-    bases = choose_bases(_strengths(frame, ones, usable, measurer, purse, limits), frame.sequence, limits.strong)
+    strengths = _strengths(frame, ones, usable, measurer, purse, limits)
+    tied |= {i for i in usable if values_told(histograms[i]) < HIDDEN * frame.sizes[i]}
+    bases = choose_bases(strengths, frame.sequence, limits.strong, tied)
     share = min(limits.each, limits.most_share / max(len(bases), 1))
     fine = _fine_bins(frame.num_rows, purse.noise_multiplier / np.sqrt(share / 2), limits.fine)
-    if not bases or fine < FEWEST_FINE:
+    if not bases:
         return Relations(frame=frame)
-    cuts = BinLimits(least_rows=frame.num_rows / fine / 4, parts=fine // 2, masses=fine)
-    used = sorted({*bases, *bases.values()})
-    cells = {i: choose_bins(frame.attributes[i], histograms[i], cuts, frame.cells[i].map) for i in used}
+    if fine < FEWEST_FINE:
+        likely = likely_functions(frame.attributes, strengths, _shares(ones))
+        functions = choose_bases(likely, frame.sequence, 0.0, tied)
+        sketch = SketchLimits(each=limits.sketch, most_share=limits.most_share / 2, fine=limits.fine)
+        return _read(frame, measure_functions(frame, histograms, ones, functions, measurer, purse, sketch))
+    cells = cut_finely(frame, histograms, bases, fine)
     measurer.expect([_asked(frame, (base, own), cells, join) for own, base in bases.items() for join in (False, True)])
     tables = {own: _measure(frame, (base, own), cells, measurer, purse, share) for own, base in bases.items()}
-    margins = {i: _margin(frame, i, cells[i], histograms[i], ones, bases, tables) for i in used}
+    margins = {i: fine_margin(frame, i, cells[i], histograms[i], ones, bases, tables) for i in cells}
     relatives, measured = {}, []
     for own, base in bases.items():
         joint = estimate_joint(tables[own], margins[base], margins[own])
-        relatives[own] = _relative(frame, own, base, cells, joint, limits.quantiles)
+        relatives[own] = read_relative(frame, own, base, cells, joint, limits.quantiles)
         measured.append(_in_bins(frame, own, base, relatives[own], tables[own]))
+    return _read(frame, relatives, measured)
+
+
+def _read(frame: Frame, relatives: Mapping[int, Relative], measured: Sequence[Measurement] = ()) -> Relations:
     allowed = {clique: mask for clique, mask in frame.allowed.items() if not set(clique) & set(relatives)}
     return Relations(frame=replace(frame, relatives=relatives, allowed=allowed), measured=tuple(measured))
+
+
+def _shares(ones: Sequence[Measurement]) -> dict[int, FloatArray]:
+    shares: dict[int, FloatArray] = {}
+    for one in ones:
+        counts = np.maximum(one.counts, 0.0)
+        shares[one.attributes[0]] = counts / max(float(counts.sum()), 1e-300)
+    return shares
+
+
+def values_told(histogram: Histogram) -> float:
+    """Return how many values an attribute has, in effect: the exponential of its entropy; a run of codes is one."""
+    share = np.maximum(histogram.counts, 0.0) / max(float(np.maximum(histogram.counts, 0.0).sum()), 1e-300)
+    return float(np.exp(-(share * np.log(np.maximum(share, 1e-300))).sum()))
 
 
 def _strengths(
@@ -125,10 +151,7 @@ def _strengths(
     limits: RelationLimits,
 ) -> dict[Clique, float]:
     """Return the noisy total variation distance of each pair from independence."""
-    shares: dict[int, FloatArray] = {}
-    for one in ones:
-        counts = np.maximum(one.counts, 0.0)
-        shares[one.attributes[0]] = counts / max(float(counts.sum()), 1e-300)
+    shares = _shares(ones)
     pairs = list(combinations(usable, 2))
     expected = [np.outer(shares[a], shares[b]).ravel() * frame.num_rows for a, b in pairs]
     noisy = measurer.scores(
@@ -138,28 +161,6 @@ def _strengths(
         against=INDEPENDENCE,
     )
     return {pair: float(error) / (2 * frame.num_rows) for pair, error in zip(pairs, noisy, strict=True)}
-
-
-def choose_bases(strength: Mapping[Clique, float], sequence: Sequence[int] | None, strong: float) -> dict[int, int]:
-    """Return what is read relative to what: {attribute: its base}, the base with the strongest relations first.
-
-    A base is no key of the result. With a sequence, a base comes before what is read relative to it.
-    """
-    place = {a: i for i, a in enumerate(sequence)} if sequence is not None else {}
-    near: dict[int, dict[int, float]] = {}
-    for (a, b), value in strength.items():
-        if value >= strong:
-            for base, own in ((a, b), (b, a)):
-                if not place or place[base] < place[own]:
-                    near.setdefault(base, {})[own] = value
-    found: dict[int, int] = {}
-    while near:
-        base = max(near, key=lambda a: (sum(near[a].values()), -a))
-        found |= dict.fromkeys(near[base], base)
-        done = {base, *near[base]}
-        near = {a: {b: s for b, s in own.items() if b not in done} for a, own in near.items() if a not in done}
-        near = {a: own for a, own in near.items() if own}
-    return found
 
 
 def _fine_bins(num_rows: float, sigma: float, most: int) -> int:
@@ -192,64 +193,6 @@ def _asked(frame: Frame, pair: Clique, cells: Mapping[int, Cells], join: bool) -
 
 def _joined(fine: CodeMap) -> CodeMap:
     return fine.merged(np.arange(fine.bins, dtype=np.int64) // GROUP)
-
-
-def _margin(
-    frame: Frame,
-    a: int,
-    cells: Cells,
-    histogram: Histogram,
-    ones: Sequence[Measurement],
-    bases: Mapping[int, int],
-    tables: Mapping[int, NoisyTable],
-) -> FloatArray:
-    """Estimate the counts of an attribute's fine bins from all that was measured: histogram, bins and tables."""
-    labels, bins = cells.map.labels, cells.map.bins
-    counts = sum_groups(labels, np.maximum(histogram.counts, 0.0), bins)
-    counts = counts * frame.num_rows / max(float(counts.sum()), 1e-300)
-    variance = np.maximum(sum_groups(labels, histogram.sigma**2, bins), LEAST_SIGMA**2)
-    inside = coarser_bin(cells.map, frame.cells[a].map)
-    again = [m for m in ones if m.attributes == (a,)][1:]
-    seen = [(inside, m.counts, m.sigma**2) for m in again]
-    groups = np.arange(bins, dtype=np.int64) // GROUP
-    for own, base in bases.items():
-        if a in (own, base):
-            table = tables[own]
-            axis = 1 if a == base else 0
-            sums = table.coarse.sum(axis=axis)
-            seen.append((groups, sums, np.full(len(sums), table.coarse_sigma**2 * table.coarse.shape[axis])))
-    for group, sums, spread in seen:
-        counts, variance = _update(counts, variance, group, sums, spread)
-    counts = np.maximum(counts, LEAST_PART * frame.num_rows / bins)
-    result: FloatArray = counts * frame.num_rows / counts.sum()
-    return result
-
-
-def _update(
-    counts: FloatArray, variance: FloatArray, group: IntArray, sums: FloatArray, spread: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Take in measured sums of groups of counts (a Kalman update that forgets covariances)."""
-    total = sum_groups(group, counts, len(sums))
-    both = sum_groups(group, variance, len(sums)) + spread
-    gain = variance / both[group]
-    return counts + gain * (sums - total)[group], variance * (1 - gain)
-
-
-def coarser_bin(fine: CodeMap, coarse: CodeMap) -> IntArray:
-    """Return the bin that each fine bin lies in; fine bins must not straddle."""
-    found = np.zeros(fine.bins, dtype=np.int64)
-    found[fine.labels] = coarse(fine.starts)
-    return found
-
-
-def _relative(frame: Frame, own: int, base: int, cells: Mapping[int, Cells], joint: FloatArray, most: int) -> Relative:
-    null = frame.attributes[own].null_code
-    column = None if null is None else int(cells[own].map(np.array([null], dtype=np.int64))[0])
-    labels, bins = quantile_bins(joint, most, column)
-    view = ConditionalMap(
-        base=frame.attributes[base].name, over=cells[base].map, own=cells[own].map, labels=labels, bins=bins
-    )
-    return Relative(view=view, cells=cells[own], joint=joint)
 
 
 def _in_bins(frame: Frame, own: int, base: int, relative: Relative, table: NoisyTable) -> Measurement:

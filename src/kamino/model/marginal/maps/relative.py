@@ -16,7 +16,7 @@ import numpy as np
 from kamino.model.protocol import Cells, ConditionalMap, FloatArray, IntArray
 
 #: Correlations of Gaussian copulas that are tried: normal scores so dependent explain all but the strangest relations.
-CORRELATIONS = (0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.987, 0.992, 0.995, 0.997, 0.9985)
+CORRELATIONS = (0.5, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97, 0.98, 0.987, 0.992, 0.995, 0.997, 0.9985, 0.9995, 0.9999)
 #: Points of a fine bin at which a copula is looked at.
 POINTS = 5
 #: Quarters of a table are believed if they are so many standard deviations further from what was expected than noise.
@@ -57,7 +57,7 @@ def estimate_joint(noisy: NoisyTable, rows: FloatArray, columns: FloatArray) -> 
         Without noise it is the table.  [test_joint_without_noise_is_the_table]
         Noise makes few strays of a close relation.  [test_noise_makes_few_strays]
     """
-    expected = best_copula(noisy, rows, columns)
+    expected, _ = best_copula(noisy, rows, columns)
     side = _side(expected.shape, noisy.group)
     found = [_threshold(noisy, expected, float(rows.sum()), side, at) for at in _corners(expected.shape, side, noisy)]
     return fit_margins(np.median(found, axis=0), rows / rows.sum(), columns / columns.sum())
@@ -78,7 +78,7 @@ def _corners(shape: Sequence[int], side: int, noisy: NoisyTable) -> list[tuple[i
     return list(dict.fromkeys(places))
 
 
-def best_copula(noisy: NoisyTable, rows: FloatArray, columns: FloatArray) -> FloatArray:
+def best_copula(noisy: NoisyTable, rows: FloatArray, columns: FloatArray) -> tuple[FloatArray, float]:
     """Return the table of the Gaussian copula, or of independence, that explains the noisy tables best.
 
     Nothing is mixed with independence: a ridge of another shape fits better the lower it is, however few rows stray.
@@ -86,8 +86,9 @@ def best_copula(noisy: NoisyTable, rows: FloatArray, columns: FloatArray) -> Flo
     total = float(rows.sum())
     x, y = rows / total, columns / columns.sum()
     correlations = [sign * size for size in CORRELATIONS for sign in (1, -1)]
-    found = [x[:, None] * y[None, :], *(fit_margins(gaussian_copula(x, y, each), x, y) for each in correlations)]
-    return min(found, key=lambda table: _misfit(noisy, total * table))
+    found = [(x[:, None] * y[None, :], 0.0)]
+    found += [(fit_margins(gaussian_copula(x, y, each), x, y), each) for each in correlations]
+    return min(found, key=lambda each: _misfit(noisy, total * each[0]))
 
 
 def _misfit(noisy: NoisyTable, table: FloatArray) -> float:
