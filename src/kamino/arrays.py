@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
+Numbers = TypeVar("Numbers", IntArray, FloatArray)
 
 # NumPy sorts 16-bit numbers by counting, several times as fast as wider ones.
 _DIGIT = 16
@@ -16,10 +17,11 @@ _MOST_DIGITS = 3
 _FEW = 4096
 
 
-def distinct(*numbers: IntArray) -> IntArray:
+def distinct(*numbers: Numbers) -> Numbers:
     """Return the different ones among some numbers, sorted.
 
-    By sorting: the hashes of `np.unique` clash where numbers lie evenly spaced, and a million of them take seconds.
+    By sorting: the hashes of `np.unique` clash where numbers lie evenly spaced, and a million of them take seconds. It
+    also imports masked arrays, to see that there are none.
 
     Guarantees:
         Equal to `np.unique` of all of them.  [test_distinct_numbers_are_those_of_numpy]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import sys
 import threading
@@ -237,3 +238,18 @@ def test_paragraphs_of_help_are_filled(name: str) -> None:
     for line, following in pairwise(lines):
         if line and following and not line.startswith("Usage"):
             assert len(line) + 1 + len(following.split()[0]) > 78, (line, following)
+
+
+@pytest.mark.parametrize("said", [None, "some-plugin"])
+def test_no_plugin_is_asked(monkeypatch: pytest.MonkeyPatch, said: str | None) -> None:
+    name = "PYDANTIC_DISABLE_PLUGINS"
+    monkeypatch.delenv(name, raising=False)
+    if said is not None:
+        monkeypatch.setenv(name, said)
+    seen: list[str | None] = []
+    monkeypatch.setattr(app_module, "app", lambda **_: seen.append(os.environ.get(name)))
+    monkeypatch.setattr(sys, "argv", ["kamino", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert seen == [said or "__all__"]
+    assert os.environ.get(name) == said

@@ -25,3 +25,5 @@ def test_distinct_numbers_are_those_of_numpy(size: int, high: int) -> None:
     first, second = rng.integers(-5, high, size), rng.integers(0, 7, 3)
     assert distinct(first).tolist() == np.unique(first).tolist()
     assert distinct(first, second).tolist() == np.union1d(first, second).tolist()
+    parts = rng.integers(-5, 9, size) / 4
+    assert distinct(parts).tolist() == np.unique(parts).tolist()

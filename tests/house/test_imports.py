@@ -130,6 +130,33 @@ def test_help_is_light() -> None:
     assert modules_after(code).isdisjoint({*HEAVY, "numpy", "pyarrow", "pydantic"})
 
 
+# Pyarrow imports pandas where that is installed, and pandas much else.
+WITHOUT_PANDAS = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Hidden())
+sys.argv = {arguments}
+from kamino.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+"""
+
+
+def test_a_run_imports_what_it_needs(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("city,size,part\n" + "Rome,3,0.25\nBonn,,0.5\n" * 200)
+    arguments = ["kamino", "synth", str(table), "--trust-domain", "--seed", "1", "-o", str(tmp_path / "out.csv")]
+    found = modules_after(WITHOUT_PANDAS.format(arguments=arguments))
+    assert (tmp_path / "out.csv").exists()
+    light = {name for name in HEAVY if name.startswith("kamino.")} | {"pandas", "pyarrow.csv"}
+    assert found.isdisjoint({*HEAVY, "numpy.ma", "dateutil"} - light)
+
+
 def test_commands_are_listed_with_their_own_help() -> None:
     from kamino.cli.app import COMMANDS, load_command
 

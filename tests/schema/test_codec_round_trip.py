@@ -24,6 +24,7 @@ from kamino.schema import (
     Schema,
     attribute_codec,
 )
+from kamino.schema.coding.attribute_codec import with_nulls
 
 
 @settings(max_examples=400, deadline=None)
@@ -41,6 +42,18 @@ def test_every_value_survives(data, attribute):
     plain = {"date": pa.date32(), "boolean": pa.bool_()}.get(attribute.type, kind)
     assert codec.encode(pa.array(singles, plain)).tolist() == codes.tolist()
     assert [codec.code_of(value) for value in singles] == codes.tolist()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float64])
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_numbers_with_nulls_are_those_of_arrow(kind, size, share):
+    rng = np.random.default_rng(size)
+    numbers, null = rng.integers(-9, 9, 2 * size).astype(kind)[::2], rng.random(size) < share
+    found = with_nulls(numbers, null)
+    found.validate(full=True)
+    assert found.equals(pa.array(numbers, mask=null))
+    assert found.null_count == np.count_nonzero(null)
 
 
 @settings(max_examples=200, deadline=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
 import threading
 import warnings
@@ -127,7 +128,7 @@ def main() -> None:
     sys.unraisablehook = lambda found: _tell_class(found.exc_type)
     threading.excepthook = lambda found: _tell_class(found.exc_type)
     try:
-        with ending_in_order(), collecting_seldom():
+        with ending_in_order(), collecting_seldom(), without_plugins():
             outcome = app(args=sys.argv[1:] or ["--help"], prog_name="kamino", standalone_mode=False)
         sys.exit(outcome if isinstance(outcome, int) else 0)
     except KaminoError as problem:
@@ -159,6 +160,24 @@ def collecting_seldom() -> Iterator[None]:
         # What a run leaves would be looked through now, and once more when Python ends, longer than some commands take.
         gc.freeze()
         gc.set_threshold(*before)
+
+
+@contextmanager
+def without_plugins() -> Iterator[None]:
+    """Leave out what other packages plug into pydantic: it would see the values of the table, and is slow to look for.
+
+    Guarantees:
+        None is asked, unless the environment says which are left out.  [test_no_plugin_is_asked]
+    """
+    name = "PYDANTIC_DISABLE_PLUGINS"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "__all__"
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
 
 
 def _tell_class(kind: type[BaseException], *_: object) -> None:

@@ -225,7 +225,7 @@ def unquote_formulas(table: pa.Table) -> pa.Table:
 
 def _quote(column: pa.ChunkedArray) -> pa.ChunkedArray:
     formula = pc.match_substring_regex(column, _FORMULA)
-    return pc.if_else(formula, pc.binary_join_element_wise(pa.scalar("'"), column, pa.scalar("")), column)
+    return pc.if_else(formula, pc.binary_join_element_wise(_text("'"), column, _text("")), column)
 
 
 def _plain_parts(parts: Iterator[pa.Table], where: str) -> Iterator[pa.Table]:
@@ -257,7 +257,9 @@ def _write_kind(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decim
     else:
         separator = _SEPARATORS[kind]
         handle.write(
-            _row_bytes([_quoted(pa.array([name]), _SPECIAL_IN_NAMES) for name in first.column_names], separator)
+            _row_bytes(
+                [_quoted(pa.array([name], pa.string()), _SPECIAL_IN_NAMES) for name in first.column_names], separator
+            )
         )
         for part in every:
             _write_rows(part, handle, lambda piece: _separated(piece, decimals, separator), separator=separator)
@@ -290,15 +292,20 @@ def _object_lines(part: pa.Table, decimals: Decimals) -> list[pa.Array]:
     for place, name in enumerate(part.column_names):
         column = part.column(name).combine_chunks()
         texts = _time_cells(column, decimals.get(name)) if pa.types.is_temporal(column.type) else column
-        pieces += [pa.scalar(("," if place else "{") + json.dumps(name, ensure_ascii=False) + ":")]
+        pieces += [_text(("," if place else "{") + json.dumps(name, ensure_ascii=False) + ":")]
         pieces += [json_line_cells(texts)]
-    return [*pieces, pa.scalar("}")]
+    return [*pieces, _text("}")]
+
+
+def _text(text: str) -> pa.Scalar:
+    # Where no type is given, Arrow looks for other packages to find one, for every text anew.
+    return pa.scalar(text, pa.string())
 
 
 def _row_bytes(columns: list[pa.Array], separator: str) -> memoryview:
     """Join cells to lines; a string array holds its texts end to end, so its buffer is the file's text."""
-    lines = pc.binary_join_element_wise(*columns, pa.scalar(separator))
-    text = pc.binary_join_element_wise(lines, pa.scalar("\n"), pa.scalar(""))
+    lines = pc.binary_join_element_wise(*columns, _text(separator))
+    text = pc.binary_join_element_wise(lines, _text("\n"), _text(""))
     _, offsets, data = text.buffers()
     end = int(np.frombuffer(offsets, dtype=np.int32)[text.offset + len(text)])
     return memoryview(data)[:end]
@@ -332,7 +339,7 @@ def _time_cells(column: pa.Array, decimals: int | None) -> pa.Array:
         text = pc.utf8_slice_codeunits(text, 0, _LENGTH + (decimals + 1 if decimals else 0))
     if kind.tz is None:
         return text
-    return pc.binary_join_element_wise(text, pa.scalar("Z"), pa.scalar(""))
+    return pc.binary_join_element_wise(text, _text("Z"), _text(""))
 
 
 # Digits of a second that a type has, and the letters of a time before them.
@@ -363,15 +370,15 @@ def _quoted(column: pa.Array, marks: str) -> pa.Array:
         return column
     special = pc.match_substring_regex(column, marks)
     doubled = pc.replace_substring(column, '"', '""')
-    quote = pa.scalar('"')
-    return pc.if_else(special, pc.binary_join_element_wise(quote, doubled, quote, pa.scalar("")), column)
+    quote = _text('"')
+    return pc.if_else(special, pc.binary_join_element_wise(quote, doubled, quote, _text("")), column)
 
 
 def _float_cells(column: pa.Array) -> pa.Array:
     """Spell each float with the fewest digits that give it back, and a point even when it is whole."""
     text = pc.cast(column, pa.string())
     whole = pc.match_substring_regex(text, r"^-?[0-9]+$")
-    return pc.if_else(whole, pc.binary_join_element_wise(text, pa.scalar(".0"), pa.scalar("")), text)
+    return pc.if_else(whole, pc.binary_join_element_wise(text, _text(".0"), _text("")), text)
 
 
 def _decimal_cells(column: pa.Array) -> pa.Array:

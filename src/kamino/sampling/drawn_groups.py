@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, distinct
 from kamino.constraints import ConstraintClass, DenialConstraint, classify
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.errors import SamplingError
@@ -172,7 +172,7 @@ class GroupDrawer:
             for name in tied:
                 sizes = _draw_sizes(self.sizes[name], num_rows, self.most[name], rng)
                 own = np.cumsum(sizes) - sizes
-                starts[name] = np.unique(np.concatenate([own, *(starts[each] for each in self.above[name])]))
+                starts[name] = distinct(own, *(starts[each] for each in self.above[name]))
                 codes = np.searchsorted(starts[name], np.arange(num_rows), side="right") - 1
                 found[name] = (codes % self.num_groups[name])[order]
         return found

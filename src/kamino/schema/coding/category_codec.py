@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.schema.category import Boolean, Categorical, Category
-from kamino.schema.coding.attribute_codec import AttributeCodec, Codes
+from kamino.schema.coding.attribute_codec import AttributeCodec, Codes, with_nulls
 from kamino.schema.dtypes import is_text
 
 _TRUE = ("true", "t", "yes", "y", "1", "1.0", "on")
@@ -62,7 +62,7 @@ class CategoryCodec(AttributeCodec):
         return values.take(coded.indices)
 
     def _decode(self, codes: Codes, null: npt.NDArray[np.bool_]) -> pa.Array:
-        places = pa.array(codes, mask=null)
+        places = with_nulls(codes, null)
         if not pa.types.is_dictionary(self.arrow_type):
             return self._list.take(places).cast(self.arrow_type)
         return pa.DictionaryArray.from_arrays(places.cast(pa.int32()), self._list)

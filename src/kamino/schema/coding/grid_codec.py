@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kamino.schema.attributes import Date, Datetime, GridAttribute, Integer, Real
-from kamino.schema.coding.attribute_codec import AttributeCodec, Codes
+from kamino.schema.coding.attribute_codec import AttributeCodec, Codes, with_nulls
 from kamino.schema.files.reading import read_ticks
 from kamino.schema.grid import (
     MICROSECONDS_PER_DAY,
@@ -56,10 +56,10 @@ class GridCodec(AttributeCodec):
             case Real(decimals=decimals):
                 return _numbers(ticks, decimals, null, self.arrow_type)
             case Date():
-                days = pa.array(ticks.astype(np.int32), mask=null).view(pa.date32())
+                days = with_nulls(ticks.astype(np.int32), null).view(pa.date32())
                 return days.cast(self.arrow_type)
             case Datetime():
-                instants = pa.array(ticks, mask=null).view(pa.timestamp("us", tz=self.attribute.timezone))
+                instants = with_nulls(ticks, null).view(pa.timestamp("us", tz=self.attribute.timezone))
                 return instants.cast(self.arrow_type)
             case _:
                 assert_never(self.attribute)
@@ -114,7 +114,7 @@ class GridCodec(AttributeCodec):
 def _numbers(ticks: Codes, decimals: int, null: npt.NDArray[np.bool_], arrow_type: pa.DataType) -> pa.Array:
     """Return `ticks * 10^-decimals` in a type that the schema found wide enough."""
     if pa.types.is_integer(arrow_type):
-        return pa.array(ticks, mask=null).cast(arrow_type)
+        return with_nulls(ticks, null).cast(arrow_type)
     if pa.types.is_decimal(arrow_type):
         return _decimals(ticks, decimals, null).cast(arrow_type)
     if abs(decimals) <= _EXACT_POWER:
@@ -122,7 +122,7 @@ def _numbers(ticks: Codes, decimals: int, null: npt.NDArray[np.bool_], arrow_typ
         numbers = ticks / scale if decimals >= 0 else ticks * scale
     else:
         numbers = np.array([float(decimal_of_tick(tick, decimals)) for tick in ticks.tolist()], np.float64)
-    return pa.array(numbers, mask=null).cast(arrow_type)
+    return with_nulls(numbers, null).cast(arrow_type)
 
 
 def _decimals(ticks: Codes, decimals: int, null: npt.NDArray[np.bool_]) -> pa.Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kamino.arrays import distinct
 from kamino.model.protocol import FloatArray, IntArray
 
 #: A split of an ordered histogram is believed if it is this many standard deviations away from an even one.
@@ -78,7 +79,7 @@ def shrink(noisy: FloatArray, sigma: float, iterations: int = 200) -> FloatArray
     seen, where, times = np.unique(noisy, return_inverse=True, return_counts=True)
     top = max(float(seen[-1]), sigma)
     near, far = np.linspace(0, min(top, 6 * sigma), 40), np.geomspace(sigma, top + 1, 60)
-    grid = np.unique(np.concatenate([near, far]))
+    grid = distinct(near, far)
     log = -0.5 * ((seen[:, None] - grid[None, :]) / sigma) ** 2
     like = np.exp(log - log.max(axis=1, keepdims=True))
     prior = np.full(len(grid), 1.0 / len(grid))

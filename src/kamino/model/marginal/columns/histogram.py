@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kamino.arrays import distinct
 from kamino.model.marginal.columns.denoise import SPIKE, even_out, shrink
 from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
 from kamino.model.marginal.graph.factor import sum_groups
@@ -116,7 +117,7 @@ def first_cells(attribute: ModelAttribute) -> IntArray:
         values = (code for code in (0, 1, attribute.size - 2, attribute.size - 1) if code not in alone)
         alone |= {next(values), max(values)}
     edges = {edge for code in alone for edge in (code, code + 1) if edge < attribute.size}
-    return np.union1d(starts, sorted(edges)).astype(np.int64)
+    return distinct(starts, np.array(sorted(edges), dtype=np.int64))
 
 
 def first_map(attribute: ModelAttribute) -> CodeMap:
@@ -200,7 +201,7 @@ def _join_ends(attribute: ModelAttribute, starts: IntArray, noisy: FloatArray, s
                 alone[end] = True
             else:
                 group[max(end, beside)] = group[min(end, beside)]
-    kept = np.unique(group)
+    kept = distinct(group)
     place = np.searchsorted(kept, group)
     sums, variance = sum_groups(place, noisy, len(kept)), np.bincount(place) * sigma**2
     return _First(starts=starts[kept], noisy=sums, sigma=np.sqrt(variance), alone=alone[kept])
@@ -249,7 +250,7 @@ def _measure_cut(coarse: Histogram, count: Count, level: int) -> _Cut | None:
     if len(heavy) == 0:
         return None
     pieces = [coarse.starts[i] + even_starts(int(width[i]), min(CUT, int(width[i]))) for i in heavy]
-    starts = np.union1d(coarse.starts, np.concatenate(pieces))
+    starts = distinct(coarse.starts, *pieces)
     inside = np.isin(np.searchsorted(coarse.starts, starts, side="right") - 1, heavy)
     # Bin 0 takes everything outside the heavy cells: a row moves one cell of the release, wherever it is.
     labels = np.where(inside, np.cumsum(inside), 0)

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from kamino.arrays import distinct
 from kamino.model.marginal.graph.factor import FloatArray, first_of_runs, sum_groups
 from kamino.model.marginal.graph.measurement import Measurement
 from kamino.model.protocol import IntArray
@@ -188,7 +189,7 @@ class InverseCurvature:
 
 def _only_used(shared: Sequence[_Shared]) -> int:
     """Number the columns that measurements have from 0, in place, and return how many there are."""
-    used = np.unique(np.concatenate([each.columns for each in shared])) if shared else np.zeros(0, dtype=np.int64)
+    used = distinct(*(each.columns for each in shared)) if shared else np.zeros(0, dtype=np.int64)
     for each in shared:
         each.columns = np.searchsorted(used, each.columns)
     return len(used)

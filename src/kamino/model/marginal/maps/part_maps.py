@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kamino.arrays import distinct
 from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.graph.inference import LEAST_SIGMA
 from kamino.model.marginal.graph.junction import Clique
@@ -195,7 +196,7 @@ def _mask(
 ) -> FloatArray:
     """Return which combinations of bins maps of one left side allow: the left side first, then each right side."""
     left, rights = cells[place[maps[0].left]].map, [cells[place[each.right]].map for each in maps]
-    starts = np.unique(np.concatenate([left.starts, *(each.starts for each in maps)]))
+    starts = distinct(left.starts, *(each.starts for each in maps))
     values = [each(starts) for each in maps]
     known = np.logical_and.reduce([codes >= 0 for codes in values])
     mask = np.zeros((left.bins, *(right.bins for right in rights)))
