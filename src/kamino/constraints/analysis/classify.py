@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kamino.constraints.analysis.canonical import canonical_predicates
-from kamino.constraints.tree import Column, Comparison, DenialConstraint, Operator
+from kamino.constraints.tree import Column, Comparison, DenialConstraint, Operator, Predicate
 
 
 class ConstraintClass(enum.Enum):
@@ -34,7 +36,7 @@ def classify(constraint: DenialConstraint) -> ConstraintClass:
     """
     if constraint.is_unary:
         return ConstraintClass.UNARY
-    operators = _same_attribute_operators(constraint)
+    operators = _same_attribute_operators(constraint.predicates)
     if operators is None:
         return ConstraintClass.GENERAL
     rest = [op for op in operators.values() if op is not Operator.EQ]
@@ -51,17 +53,21 @@ def dependency_of(constraint: DenialConstraint) -> Dependency | None:
     """The functional dependency a constraint states, or None where it states something else."""
     if classify(constraint) is not ConstraintClass.FD:
         return None
-    operators = _same_attribute_operators(constraint)
+    operators = _same_attribute_operators(constraint.predicates)
     assert operators is not None, "a dependency compares each attribute with itself"
     left = frozenset(name for name, op in operators.items() if op is Operator.EQ)
     (right,) = (name for name, op in operators.items() if op is Operator.NE)
     return Dependency(left=left, right=right)
 
 
-def _same_attribute_operators(constraint: DenialConstraint) -> dict[str, Operator] | None:
-    """Operator by attribute if every predicate compares an attribute across the tuples, each attribute once."""
+@lru_cache(maxsize=1024)
+def _same_attribute_operators(predicates: tuple[Predicate, ...]) -> Mapping[str, Operator] | None:
+    """Operator by attribute if every predicate compares an attribute across the tuples, each attribute once.
+
+    A run asks dozens of times for each constraint.
+    """
     operators: dict[str, Operator] = {}
-    for predicate in canonical_predicates(constraint.predicates):
+    for predicate in canonical_predicates(predicates):
         match predicate:
             case Comparison(left=Column(tuple=1) as left, op=op, right=Column(tuple=2) as right):
                 if left.name != right.name or left.name in operators:
