@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins
-from kamino.model.marginal.columns.denoise import even_out, shrink
+from kamino.model.marginal.columns.denoise import SPIKE, even_out, even_out_lines, shrink
 from kamino.model.marginal.columns.histogram import first_cells, level_shares, levels, measure_histogram
 from kamino.model.protocol import ModelAttribute
 
@@ -134,3 +134,22 @@ def test_noise_beside_a_spike_takes_none_of_it(seed):
     found = measure_histogram(attribute, counter(attribute, codes, 25.0, rng))
     run = np.searchsorted(found.starts, spike, side="right") - 1
     assert found.counts[run] == pytest.approx(8000, abs=350)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 5, 16, 37])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_histograms_are_evened_out_side_by_side(cells: int, is_known: bool) -> None:
+    rng = np.random.default_rng(cells)
+    noisy = rng.normal(rng.choice([0.0, 5.0, 80.0], (40, cells)), 4.0)
+    noisy[:3] = [[-9.0], [0.0], [90.0]]  # nothing but noise, nothing at all, nothing but spikes
+    width, sums = rng.integers(1, 9, (40, cells)), (rng.normal(300, 90, 40), np.full(40, 9.0))
+    found = even_out_lines(noisy, width, 4.0, sums if is_known else None)
+    for line in range(40):
+        own = (sums[0][line : line + 1], sums[1][line : line + 1]) if is_known else None
+        alone = even_out_lines(noisy[line : line + 1], width[line : line + 1], 4.0, own)[0]
+        assert found[line].tolist() == alone.tolist()
+        if not is_known:
+            assert alone.tolist() == even_out(noisy[line], width[line], 4.0, np.zeros(cells, bool)).tolist()
+        spikes = noisy[line] > SPIKE * 4.0
+        assert (found[line][spikes] >= noisy[line][spikes]).all()
+        assert (found[line] >= 0).all()

@@ -15,11 +15,7 @@ SPIKE = 6.0
 
 
 def even_out(
-    noisy: FloatArray,
-    width: IntArray | FloatArray,
-    sigma: float | FloatArray,
-    alone: NDArray[np.bool_],
-    known: tuple[float, float] | None = None,
+    noisy: FloatArray, width: IntArray | FloatArray, sigma: float | FloatArray, alone: NDArray[np.bool_]
 ) -> FloatArray:
     """Smooth an ordered histogram: halve it again and again, and split evenly wherever noise could explain the rest.
 
@@ -27,32 +23,49 @@ def even_out(
     their noise keep their counts and are left out of the halving, which would wear them down level by level; so do
     cells marked `alone` (null). An even split is one in proportion to `width`, in codes or in weights of codes.
 
-    The sum of all cells may be `known` from elsewhere, with its standard deviation: what is left beside spikes is then
-    known better than by the sum of its noisy cells.
-
     Guarantees:
         A spike keeps its rows, however many cells lie beside it.  [test_noise_beside_a_spike_takes_none_of_it]
     """
-    spike = (noisy > SPIKE * sigma) & ~alone
-    counts = np.where(alone | spike, np.maximum(noisy, 0.0), 0.0)
+    counts = np.where(alone, np.maximum(noisy, 0.0), 0.0)
     cells = np.flatnonzero(~alone)
-    if len(cells) == 0 or np.all(alone | spike):
-        return counts
-    depth = int(np.ceil(np.log2(len(cells))))
-    padded = np.zeros((3, 1 << depth))
-    padded[:, : len(cells)] = np.where(spike, 0, (noisy, width, np.zeros(len(noisy)) + sigma**2))[:, cells]
-    total, variance = float(padded[0].sum()), float(padded[2].sum())
-    if known is not None and variance > 0:
-        beside = alone | spike
-        rest, spread = known[0] - float(counts.sum()), known[1] ** 2 + float((beside * np.square(sigma)).sum())
-        total = (total * spread + rest * variance) / (variance + spread)
-        variance = variance * spread / (variance + spread)
-    if total < np.sqrt(variance) and spike.any():
-        return counts
-    mass = np.array([max(total, 0.0)])
+    if len(cells):
+        noise = np.zeros(len(noisy)) + sigma
+        counts[cells] = even_out_lines(noisy[None, cells], width[None, cells], noise[None, cells])[0]
+    return counts
+
+
+def even_out_lines(
+    noisy: FloatArray,
+    width: IntArray | FloatArray,
+    sigma: float | FloatArray,
+    known: tuple[FloatArray, FloatArray] | None = None,
+) -> FloatArray:
+    """Smooth histograms of equally many cells side by side, each a line, as `even_out` does.
+
+    The sum of each may be `known` from elsewhere, with its standard deviation: what is left beside spikes is then known
+    better than by the sum of its noisy cells.
+
+    Guarantees:
+        No line matters to another.  [test_histograms_are_evened_out_side_by_side]
+    """
+    lines, cells = noisy.shape
+    spike = noisy > SPIKE * sigma
+    counts = np.where(spike, np.maximum(noisy, 0.0), 0.0)
+    depth = int(np.ceil(np.log2(cells)))
+    padded = np.zeros((lines, 3, 1 << depth))
+    squares = np.zeros(noisy.shape) + sigma**2
+    padded[:, :, :cells] = np.where(spike[:, None], 0, np.stack([noisy, width, squares], axis=1))
+    total, variance = padded[:, 0].sum(axis=1), padded[:, 2].sum(axis=1)
+    if known is not None:
+        rest, around = known[0] - counts.sum(axis=1), known[1] ** 2 + (spike * squares).sum(axis=1)
+        both = np.where(variance > 0, variance + around, 1.0)
+        total = np.where(variance > 0, (total * around + rest * variance) / both, total)
+        variance = np.where(variance > 0, variance * around / both, variance)
+    settled = spike.all(axis=1) | ((total < np.sqrt(variance)) & spike.any(axis=1))
+    mass = np.maximum(total, 0.0)[:, None]
     for level in range(1, depth + 1):
-        half = padded.reshape(3, 1 << level, -1).sum(axis=2)
-        left, right = half[:, 0::2], half[:, 1::2]
+        half = padded.reshape(lines, 3, 1 << level, -1).sum(axis=3)
+        left, right = np.moveaxis(half[:, :, 0::2], 1, 0), np.moveaxis(half[:, :, 1::2], 1, 0)
         both_width = left[1] + right[1]
         even = np.divide(left[1], both_width, out=np.ones_like(both_width), where=both_width > 0)
         surprise = np.abs((1 - even) * left[0] - even * right[0])
@@ -60,11 +73,11 @@ def even_out(
         kept = np.maximum(left[0], 0.0), np.maximum(right[0], 0.0)
         seen = np.divide(kept[0], kept[0] + kept[1], out=even.copy(), where=kept[0] + kept[1] > 0)
         share = np.where(surprise > BELIEVE * spread, seen, even)
-        split = np.empty(1 << level)
-        split[0::2], split[1::2] = mass * share, mass * (1 - share)
+        split = np.empty((lines, 1 << level))
+        split[:, 0::2], split[:, 1::2] = mass * share, mass * (1 - share)
         mass = split
-    counts[cells] += mass[: len(cells)]
-    return counts
+    result: FloatArray = counts + np.where(settled[:, None], 0.0, mass[:, :cells])
+    return result
 
 
 def shrink(noisy: FloatArray, sigma: float, iterations: int = 200) -> FloatArray:

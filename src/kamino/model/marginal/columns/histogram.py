@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.arrays import distinct
-from kamino.model.marginal.columns.denoise import SPIKE, even_out, shrink
+from kamino.model.marginal.columns.denoise import SPIKE, even_out, even_out_lines, shrink
 from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
 from kamino.model.marginal.graph.factor import sum_groups
 from kamino.model.marginal.graph.measurement import LEAST_SIGMA
@@ -265,11 +265,17 @@ def _settle_cut(coarse: Histogram, cut: _Cut) -> Histogram:
     noise = np.where(cut.inside, cut.sigma, coarse.sigma[old])
     counts = coarse.counts[old]
     mass = _mass(cut.starts, coarse.size, coarse.weights)
-    for cell in cut.heavy:
-        mine = old == cell
-        known = float(coarse.counts[cell]), float(coarse.sigma[cell])
-        part = even_out(noisy[mine], mass[mine], cut.sigma, np.zeros(mine.sum(), bool), known)
-        scale = coarse.counts[cell] / part.sum() if part.sum() > 0 else 0.0
-        counts[mine] = part * scale if scale else coarse.counts[cell] * mass[mine] / mass[mine].sum()
+    first = np.searchsorted(old, cut.heavy)
+    pieces = np.searchsorted(old, cut.heavy, side="right") - first
+    for length in distinct(pieces):
+        heavy = cut.heavy[pieces == length]
+        mine = first[pieces == length][:, None] + np.arange(length)
+        known = coarse.counts[heavy], coarse.sigma[heavy]
+        part, whole = even_out_lines(noisy[mine], mass[mine], cut.sigma, known), coarse.counts[heavy][:, None]
+        found = part.sum(axis=1, keepdims=True)
+        scale = np.divide(whole, found, out=np.zeros(found.shape), where=found > 0)
+        even, held = whole * mass[mine], mass[mine].sum(axis=1, keepdims=True)
+        evenly = np.divide(even, held, out=np.zeros(even.shape), where=held > 0)
+        counts[mine] = np.where(scale > 0, part * scale, evenly)
     family = np.where(cut.inside, coarse.starts[old], coarse.family[old])
     return replace(coarse, starts=cut.starts, noisy=noisy, sigma=noise, counts=counts, family=family)
