@@ -307,11 +307,13 @@ def plan_table(
     num_rows: int | None = None,
     listed: Mapping[str, Sequence[Any]] = NOTHING,
     declared: Mapping[str, Attribute] = MappingProxyType({}),
+    dated: bool = False,
 ) -> RunPlan:
     """Plan a run on a table, of which names and types of columns are public; with `trust_domain`, values as well.
 
     With `untyped`, the columns are text for want of types, which are then found within the budget. `listed` are domains
-    that the types of columns list themselves, `declared` are attributes that the catalogue of a database declares.
+    that the types of columns list themselves, `declared` are attributes that the catalogue of a database declares. With
+    `dated`, texts may be dates as people write them, which is looked at with `trust_domain` only.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
@@ -323,7 +325,7 @@ def plan_table(
     if schema is None and untyped:
         refuse_beyond_memory(num_rows, len(private.names))
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
-    known = schema_for(private, schema, settings, listed, declared)
+    known = schema_for(private, schema, settings, listed, declared, dated=dated)
     known = with_group_ids(known, constraints, settings) if schema is None else known
     refuse_written_ids(known, settings)
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)

@@ -24,24 +24,43 @@ TIME_FORMATS = tuple(
 
 
 def with_formats(schema: Schema, table: pa.Table, *, trust_domain: bool = False) -> Schema:
-    """A drafted schema with dates in place of texts that are all written as dates, as types of CSV files are found."""
+    """A drafted schema with dates in place of texts that are all written as dates, as types of CSV files are found.
+
+    Guarantees:
+        A draft and a run with trusted domains take a column for the same.  [test_synth_and_init_agree_on_dates]
+    """
     for name, attribute in schema.attributes.items():
         is_text = pa.types.is_string(table.schema.field(name).type)
         found = find_format(table.column(name)) if isinstance(attribute, Categorical) and is_text else None
         if found is None:
             continue
-        shape, has_time = found
-        dated = Datetime(nullable=True, format=shape) if has_time else Date(nullable=True, format=shape)
-        if trust_domain:
-            moments = [
-                dt.datetime.strptime(t.strip(), shape) for t in pc.unique(table.column(name).drop_null()).to_pylist()
-            ]
-            ends = (min(moments), max(moments)) if has_time else (min(moments).date(), max(moments).date())
-            nullable = table.column(name).null_count > 0
-            fields = {"nullable": nullable, "format": shape, "min": ends[0], "max": ends[1], "source": Source.ASSERTED}
-            dated = Datetime(**fields) if has_time else Date(**fields)
-        schema = schema.with_attribute(name, dated)
+        dated = dated_as(*found)
+        schema = schema.with_attribute(name, with_asserted_dates(dated, table.column(name)) if trust_domain else dated)
     return schema
+
+
+def dated_as(shape: str, has_time: bool) -> Date | Datetime:
+    """An attribute without domain whose texts are written in a format, down to the unit that this has."""
+    if not has_time:
+        return Date(nullable=True, format=shape)
+    return Datetime(nullable=True, format=shape, resolution=1 if "%S" in shape else 60)
+
+
+def with_asserted_dates(attribute: Date | Datetime, column: pa.ChunkedArray) -> Date | Datetime:
+    """A date with a format, with the range of those texts of a column that can be read; as it is if none can be."""
+    shape = attribute.format
+    if shape is None:
+        return attribute
+    texts = pc.unique(column.drop_null()).to_pylist()
+    moments = [dt.datetime.strptime(text.strip(), shape) for text in texts if _fits(text, shape)]
+    if not moments:
+        return attribute
+    first, last = min(moments), max(moments)
+    ends: dict[str, dt.date] = {"min": first, "max": last}
+    if isinstance(attribute, Date):
+        ends = {"min": first.date(), "max": last.date()}
+    nullable = column.null_count > 0 or len(moments) < len(texts)
+    return attribute.with_domain(**ends, nullable=nullable, source=Source.ASSERTED)
 
 
 def find_format(column: pa.ChunkedArray) -> tuple[str, bool] | None:
