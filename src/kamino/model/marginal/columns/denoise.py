@@ -19,6 +19,8 @@ def even_out(
     sigma: float | FloatArray,
     alone: NDArray[np.bool_],
     known: tuple[float, float] | None = None,
+    *,
+    believed: float = BELIEVE,
 ) -> FloatArray:
     """Smooth an ordered histogram: halve it again and again, and split evenly wherever noise could explain the rest.
 
@@ -58,7 +60,7 @@ def even_out(
         spread = np.sqrt((1 - even) ** 2 * left[2] + even**2 * right[2])
         kept = np.maximum(left[0], 0.0), np.maximum(right[0], 0.0)
         seen = np.divide(kept[0], kept[0] + kept[1], out=even.copy(), where=kept[0] + kept[1] > 0)
-        share = np.where(surprise > BELIEVE * spread, seen, even)
+        share = np.where(surprise > believed * spread, seen, even)
         split = np.empty(1 << level)
         split[0::2], split[1::2] = mass * share, mass * (1 - share)
         mass = split

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kamino.model.marginal.columns.denoise import SPIKE, even_out, shrink
+from kamino.model.marginal.columns.denoise import BELIEVE, SPIKE, even_out, shrink
 from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
+from kamino.model.marginal.columns.roundings import measure_rounding, most_endings, num_counts
 from kamino.model.marginal.graph.factor import sum_groups
 from kamino.model.marginal.graph.measurement import LEAST_SIGMA
 from kamino.model.phase import Phase, PhaseWeights
@@ -32,6 +33,8 @@ CLEAR_END = 4.0
 #: The first level's share of an attribute's budget, where others follow.
 FIRST_SHARE = 0.6
 
+#: A split of round numbers is believed if it is this many standard deviations away from what their endings make of it.
+BELIEVE_ROUND = 3.0
 #: The level, in a sense, at which the digits of a phase are counted: after all others.
 PHASES = -1
 #: Asks for noisy counts through a code map, at a level (0 is the first); says the noise they came with.
@@ -136,6 +139,13 @@ def measured_phase(attribute: ModelAttribute) -> Phase | None:
     return attribute.phase.within(attribute.size // COARSE_CELLS)
 
 
+def phase_counts(phase: Phase) -> tuple[int, int]:
+    """Return how often a phase is counted at most, and in how many cells at most."""
+    if phase.rounds:
+        return num_counts(phase), most_endings(phase)
+    return len(phase.factors), max(phase.factors)
+
+
 def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     """Measure and denoise the 1-way histogram of one attribute, and its phases where runs are wider than a code.
 
@@ -156,7 +166,8 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
             found = _settle_cut(found, cut)
     if phase is None:
         return found
-    weights = measure_phase(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
+    measure = measure_rounding if phase.rounds else measure_phase
+    weights = measure(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
     if weights is None:
         return found
     found = _settle_first(attribute, first, weights)
@@ -223,6 +234,14 @@ def _settle_first(attribute: ModelAttribute, first: _First, weights: PhaseWeight
     )
 
 
+def _believed(weights: PhaseWeights | None) -> float:
+    """Return how many standard deviations a split must be away from an even one to be believed.
+
+    Where numbers are round, most narrow runs hold next to none: noise must not fill them.
+    """
+    return BELIEVE if weights is None or weights.rounding is None else BELIEVE_ROUND
+
+
 def _mass(starts: IntArray, size: int, weights: PhaseWeights | None) -> IntArray | FloatArray:
     """Return how much runs of codes hold if nothing but the phase matters."""
     width = np.diff(starts, append=size)
@@ -267,7 +286,9 @@ def _settle_cut(coarse: Histogram, cut: _Cut) -> Histogram:
     for cell in cut.heavy:
         mine = old == cell
         known = float(coarse.counts[cell]), float(coarse.sigma[cell])
-        part = even_out(noisy[mine], mass[mine], cut.sigma, np.zeros(mine.sum(), bool), known)
+        part = even_out(
+            noisy[mine], mass[mine], cut.sigma, np.zeros(mine.sum(), bool), known, believed=_believed(coarse.weights)
+        )
         scale = coarse.counts[cell] / part.sum() if part.sum() > 0 else 0.0
         counts[mine] = part * scale if scale else coarse.counts[cell] * mass[mine] / mass[mine].sum()
     family = np.where(cut.inside, coarse.starts[old], coarse.family[old])
