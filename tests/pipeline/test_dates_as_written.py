@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,18 @@ from tests.cli.test_check_command import kamino
 
 from kamino import Synthesizer
 from kamino.cli.commands.init import _drafted
+from kamino.engine import discover_types
+from kamino.engine.typing import _SHAPES
 from kamino.errors import InputError
 from kamino.io import Reading, read_table
 from kamino.io.atomic import staged
 from kamino.io.write import stage_parts, stage_stream
-from kamino.schema import Date, Datetime, Schema
-from kamino.schema.files.date_formats import DATE_FORMATS, TIME_FORMATS
+from kamino.privacy import Budget, Gate, SeededNoise
+from kamino.privacy.private import PrivateTable
+from kamino.schema import Attribute, Categorical, Date, Datetime, Schema
+from kamino.schema.files.date_formats import DATE_FORMATS, MAYBE_DATE, TEXT_FORMATS, TIME_FORMATS, _fits, formats_of
 from kamino.schema.files.written_dates import read_date, spell_date, written_dates
+from kamino.testing import assert_replay
 
 ROWS = 1_500
 SHAPES = (*DATE_FORMATS, *TIME_FORMATS)
@@ -44,6 +50,56 @@ def test_synth_and_init_agree_on_dates(shape: str, tmp_path: Path) -> None:
     plan = Synthesizer(trust_domain=True, seed=1).dry_run(path)
     assert plan.known["c0"] == drafted["c0"]
     assert isinstance(drafted["c0"], Date | Datetime)
+
+
+@pytest.mark.parametrize("shape", TEXT_FORMATS)
+def test_single_texts_are_read_as_whole_columns_are(shape: str) -> None:
+    for moment in moments(seed=1, rows=60):
+        text = moment.strftime(shape)
+        assert re.search(MAYBE_DATE, text)
+        assert formats_of(text) == tuple(each for each in TEXT_FORMATS if _fits(text, each))
+        assert formats_of(text) in _SHAPES
+    for other in ("John Smith", "a/b/c", "31.02.2012", "12 Foo 2012", "1-2-3", "2012/13/01", ""):
+        assert formats_of(other) == ()
+
+
+@pytest.mark.parametrize("shape", ["%Y/%m/%d", "%d/%m/%Y", "%d.%m.%Y %H:%M", "%B %d, %Y", "%d-%b-%y"])
+def test_formats_of_dates_are_found(shape: str, tmp_path: Path) -> None:
+    """Within the budget, in 6,000 rows; the output is written as the input was."""
+    path = write_dates(tmp_path / "t.csv", shape, rows=6_000)
+    fitted = Synthesizer(seed=1).fit(path)
+    found = fitted.fitted.schema["c0"]
+    assert isinstance(found, Date | Datetime)
+    assert found.format == shape
+    written = fitted.write(tmp_path / "o.csv", 200)
+    texts = read_table(tmp_path / "o.csv", private=True)["c0"].drop_null().to_pylist()
+    assert all(dt.datetime.strptime(text, shape) for text in texts)
+    (why,) = (each["why"] for each in written.certificate["columns"] if each["name"] == "c0")
+    assert why == f"as its cells are written, {shape}; domain found within the budget"
+
+
+def found_type(texts: list[str]) -> Attribute:
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6), noise=SeededNoise(1))
+    return discover_types(PrivateTable(pa.table({"c": texts})), gate, mu_squared=0.005)["c"]
+
+
+def test_months_come_first_where_days_cannot_be_told() -> None:
+    early = [f"0{1 + i % 9}/0{1 + i % 7}/2012" for i in range(6_000)]
+    assert found_type(early) == Date(nullable=True, format="%m/%d/%Y")
+    assert found_type([*early, *["25/01/2012"] * 2_000]) == Date(nullable=True, format="%d/%m/%Y")
+    assert isinstance(found_type([*early, *["2012/01/25"] * 2_000]), Categorical), "two formats are text"
+    assert isinstance(found_type([*early, *["2012-01-25"] * 9_000]), Categorical)
+
+
+def test_types_of_dates_are_replayed() -> None:
+    table = pa.table({"c": [moment.strftime("%Y/%m/%d") for moment in moments(rows=400)]})
+
+    def run(private: pa.Table, gate: Gate) -> str:
+        return discover_types(PrivateTable(private), gate, mu_squared=0.005).to_yaml()
+
+    for other in ("01/02/2012", "31.12.2012", "other", ""):
+        assert_replay(run, table, pa.concat_tables([table, pa.table({"c": [other]})]))
+    assert_replay(run, table, table.slice(1))
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "tsv"])
