@@ -10,8 +10,14 @@ from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.errors import ModelError
 from kamino.model import ModelAttribute, fit_marginal, load_model
-from kamino.model.marginal.columns.histogram import PHASES, level_shares, measure_histogram, measured_phase
-from kamino.model.marginal.columns.periods import PHASE_SHARE, CycleMap, _project
+from kamino.model.marginal.columns.histogram import (
+    PHASES,
+    level_shares,
+    measure_histogram,
+    measured_phase,
+    phase_counts,
+)
+from kamino.model.marginal.columns.periods import PHASE_SHARE, CycleMap, project
 from kamino.model.phase import Phase
 
 DIGITS = Phase(factors=(10,))
@@ -38,7 +44,7 @@ def table(seed=0, rows=20_000):
 
 def counter(attribute, codes, sigma, rng, asked=None):
     phase = measured_phase(attribute)
-    by_phase = PHASE_SHARE / len(phase.factors) if phase is not None else 0.0
+    by_phase = PHASE_SHARE / phase_counts(phase)[0] if phase is not None else 0.0
 
     def count(code_map, level):
         share = by_phase if level == PHASES else level_shares(attribute)[level]
@@ -134,7 +140,7 @@ def test_few_rows_get_no_phases_or_valid_ones(rows):
 
 def test_projection_is_the_nearest_point():
     counts = np.array([900.0, 30.0, -40.0, 10.0, -20.0])
-    found = _project(counts, 800.0)
+    found = project(counts, 800.0)
     assert found.sum() == pytest.approx(800)
     assert found.min() >= 0
     rng = np.random.default_rng(7)

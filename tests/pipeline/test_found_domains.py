@@ -160,6 +160,31 @@ def test_a_table_of_noise_is_told(tmp_path: Path) -> None:
     assert not any("mostly noise" in note for note in useful.certificate(useful.sample(5))["notes"])
 
 
+def test_single_columns_that_noise_hides_are_told() -> None:
+    """Five hundred names have four rows each; nine of ten rows are of one country, which stands out."""
+    rng = np.random.default_rng(0)
+    rows, names, countries = 2_000, [f"n{i}" for i in range(500)], [f"c{i}" for i in range(41)]
+    made = pa.table(
+        {
+            "name": rng.choice(names, rows),
+            "age": rng.integers(18, 80, rows),
+            "country": rng.choice(countries, rows, p=[0.9, *[0.1 / 40] * 40]),
+            "gain": np.where(rng.random(rows) < 0.9, 0, rng.integers(0, 99_999, rows)),
+        }
+    )
+    fitted = Synthesizer(seed=1, trust_domain=True).fit(made)
+    certificate = fitted.certificate(fitted.sample(20), sha256="0")
+    (note,) = (each for each in certificate["notes"] if each.startswith("hidden by noise"))
+    assert note.startswith("hidden by noise: name. Of about ")
+    assert note in release_note(certificate, table="o.csv")
+    few = Synthesizer(seed=1, trust_domain=True).fit(made.slice(0, 300))
+    notes = [each for each in few.certificate(few.sample(20))["notes"] if each.startswith("hidden by noise")]
+    assert "name, age" in notes[0]
+    assert "country" not in notes[0]
+    sure = Synthesizer(seed=1, trust_domain=True, epsilon=50.0).fit(made)
+    assert not any("hidden by noise" in each for each in sure.certificate(sure.sample(20))["notes"])
+
+
 def found(schema: Schema, *, by_default: tuple[str, ...] = (), **lost: Lost) -> FoundDomains:
     return FoundDomains(schema=schema, types_found=True, by_default=by_default, lost=lost)
 

@@ -21,8 +21,8 @@ from kamino.pipeline.output.certificate import certificate_of
 from kamino.pipeline.output.release_mark import weak_promises
 from kamino.pipeline.output.release_note import release_note
 from kamino.pipeline.plan.group_ids import with_person_ids
-from kamino.pipeline.plan.whose_privacy import looks_like_person
-from kamino.schema import Categorical, Integer, Schema, draft_schema
+from kamino.pipeline.plan.whose_privacy import asked_columns, looks_like_person
+from kamino.schema import Categorical, Integer, Key, Schema, draft_schema
 
 TABLE = pa.table({"zone": ["x", "y"] * 40, "age": list(range(80))})
 VISITS = TABLE.append_column("patient_id", pa.array([i // 8 for i in range(80)]))
@@ -77,6 +77,34 @@ def test_synth_asks_whose_privacy(tmp_path: Path) -> None:
     assert "looks like the id of a person" in ran.stderr
     assert "# unit: patient_id" in (tmp_path / "s.yaml").read_text()
     assert "id of a" in " ".join(kamino("synth", "--help", cwd=tmp_path).stdout.split())
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "Subject", "customer", "idcode", "pid"])
+def test_bare_ids_are_asked_about(name: str, tmp_path: Path) -> None:
+    """Where values are called public; a schema that declares the column, and a key, are an answer."""
+    visits = VISITS.rename_columns(["zone", "age", name])
+    with pytest.raises(InputError, match=f"found {name}, which looks like the id of a person.*--unit {name}"):
+        Synthesizer(seed=1, trust_domain=True).dry_run(visits)
+    empty = visits.slice(0, 0)
+    with pytest.raises(InputError, match=f"found {name}, which looks like"):  # by its name: no row is looked at
+        Synthesizer(seed=1, trust_domain=True).dry_run(empty)
+    Synthesizer(seed=1, trust_domain=True, unit="row").dry_run(visits)
+    Synthesizer(None, f"key ({name})", seed=1, trust_domain=True).dry_run(visits)
+    declared = Schema(attributes={**SCHEMA.attributes, name: Key()})
+    Synthesizer(declared, seed=1, trust_domain=True).dry_run(visits)
+    listed = Schema(attributes={**SCHEMA.attributes, name: Integer(min=0, max=9)})
+    Synthesizer(listed, seed=1, trust_domain=True).dry_run(visits)
+    write_table(visits, tmp_path / "v.csv")
+    ran = kamino("init", "v.csv", "--trust-domain", "-o", "s.yaml", cwd=tmp_path)
+    assert f"# unit: {name}" in (tmp_path / "s.yaml").read_text()
+    assert "looks like the id of a person" in ran.stderr
+    ran = kamino("synth", "v.csv", "-s", "s.yaml", "-o", "o.csv", cwd=tmp_path)
+    assert (ran.returncode, f"--unit {name}" in ran.stderr) == (2, True)
+
+
+def test_bare_ids_are_not_asked_about_where_domains_are_found() -> None:
+    assert asked_columns(["id", "subject"], {}) == ()
+    assert asked_columns(["id", "subject", "subject_matter"], {}, trust_domain=True) == ("id", "subject")
 
 
 def test_who_said_it_is_not_asked() -> None:

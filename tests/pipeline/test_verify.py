@@ -108,8 +108,8 @@ def edit(path: Path, change: Callable[[dict[str, Any]], Any], *, rehash: bool = 
 REAL: dict[str, dict[str, Any]] = {
     "default, domains found": {"table": private_table(400), "settings": {"anyway": True}},
     "types found too": {"csv": private_table(300), "settings": {"anyway": True}},
-    "asserted in the schema": {"schema": draft_schema(private_table(), trust_domain=True), "settings": {}},
-    "trusted": {"table": private_table(), "settings": {"trust_domain": True}},
+    "asserted in the schema": {"schema": draft_schema(private_table(), trust_domain=True), "settings": {"unit": "row"}},
+    "trusted": {"table": private_table(), "settings": {"trust_domain": True, "unit": "row"}},
     "replace": {"schema": SCHEMA, "rules": RULES, "settings": {"neighbours": "replace"}},
     "unit": {"schema": SCHEMA, "rules": RULES, "settings": {"unit": "id", "max_rows": 3}},
     "paper weights": {"schema": SCHEMA, "rules": RULES, "settings": {"weights": "paper", "epsilon": 5.0}},

@@ -239,8 +239,8 @@ def nullable_from_the_table() -> AbstractContextManager[None]:
     """Whether a column may be null follows from its cells."""
     clean = _now(run_plan, "schema_for")
 
-    def schema_for(private: Any, *given: Any) -> Any:
-        made, seen = clean(private, *given), trusted_schema(private)
+    def schema_for(private: Any, *given: Any, **more: Any) -> Any:
+        made, seen = clean(private, *given, **more), trusted_schema(private)
         for name, attribute in made.attributes.items():
             if name in seen.attributes and getattr(attribute, "nullable", False):
                 found = attribute.model_copy(update={"nullable": seen[name].nullable})

@@ -70,12 +70,13 @@ def subject_of(
     settings: Settings,
     *,
     untyped: bool = False,
+    dated: bool = False,
     folder: Path = Path(),
 ) -> Subject:
     """Make a subject of a synthesis. With `trust_domain`, types and domains of the table are taken as declared."""
     settings = replace(settings, seed=_SEED)
     if settings.trust_domain:
-        schema = schema_for(PrivateTable(table), schema, settings)
+        schema = schema_for(PrivateTable(table), schema, settings, dated=dated)
         settings, untyped = replace(settings, trust_domain=False), False
 
     def run(private: pa.Table, gate: Gate) -> Any:

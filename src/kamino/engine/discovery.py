@@ -165,7 +165,7 @@ def _find_decimals(
     private: PrivateTable, schema: Schema, names: tuple[str, ...], gate: Gate, *, mu_squared: float
 ) -> Schema:
     """The schema with the decimals of numbers and the resolution of times that stand out of the noise."""
-    for name, ways in release_ways(private, names, gate, mu_squared=mu_squared).items():
+    for name, ways in release_ways(private, names, gate, mu_squared=mu_squared, typed=True).items():
         attribute = schema[name]
         finer = {"decimals": ways.decimals} if isinstance(attribute, Real) else {"resolution": ways.resolution}
         schema = schema.with_attribute(name, type(attribute)(**{**attribute.fields(), **finer}))

@@ -25,6 +25,7 @@ from kamino.schema import (
     draft_schema,
 )
 from kamino.schema.dtypes import is_text
+from kamino.schema.files.date_formats import with_asserted_dates, with_formats
 from kamino.schema.files.draft import with_asserted
 
 
@@ -92,16 +93,22 @@ _COMMON_DAYS = (dt.date(1700, 1, 1), dt.date(2250, 1, 1))
 def trusted_attribute(private: PrivateTable, name: str, attribute: Attribute) -> Attribute:
     """An attribute as a schema declares it, with the domain of the table; as it is where it cannot have that."""
     column = _distinct(private, name)[0]
+    if is_text(column.type) and isinstance(attribute, Date | Datetime):
+        return with_asserted_dates(attribute, column.cast(pa.string()))
     whole = pa.types.is_integer(column.type)
     kinds = (Categorical, Integer) if whole else (Categorical,) if is_text(column.type) else ()
     return with_asserted(attribute, column) if isinstance(attribute, kinds) else attribute
 
 
-def trusted_schema(private: PrivateTable) -> Schema:
-    """A schema with the domains of the table, for a run whose user says that these are public (`trust_domain`)."""
+def trusted_schema(private: PrivateTable, *, dated: bool = False) -> Schema:
+    """A schema with the domains of the table, for a run whose user says that these are public (`trust_domain`).
+
+    With `dated`, texts that are all written as dates are dates: those of a file without types, which is held in memory.
+    """
     rows = open_rows(private)
     if isinstance(rows, pa.Table):
-        return draft_schema(rows, trust_domain=True, codes=True)
+        drafted = draft_schema(rows, trust_domain=True, codes=True)
+        return with_formats(drafted, rows, trust_domain=True) if dated else drafted
     found: dict[str, Attribute] = {}
     for field in rows.schema:
         values, num_rows = _distinct(private, field.name)

@@ -187,4 +187,4 @@ def _key(candidate: Candidate) -> Hashable:
 def _view_key(view: View) -> Hashable:
     if isinstance(view, ConditionalMap):
         return view.base, _view_key(view.over), _view_key(view.own), view.labels.tobytes(), view.bins
-    return view.size, view.bins, view.starts.tobytes(), view.labels.tobytes()
+    return view.key

@@ -1,9 +1,10 @@
 """Types of text columns, and decimals of numbers, found within the budget: a CSV file says nothing of them but by its
 cells.
 
-Every cell is written in one of some twenty ways: as a boolean, a whole number, a number with so many decimals, a date,
-a time down to the hour or the second, other text, or not at all. One release counts the ways of all columns. What a
-column is follows from the ways that stand out of the noise.
+Every cell is written in one of some seventy ways: as a boolean, a whole number, a number with so many decimals, a date,
+a time down to the hour or the second, a date as people write it in one of many formats (or in two, where days and
+months cannot be told apart), other text, or not at all. One release counts the ways of all columns. What a column is
+follows from the ways that stand out of the noise.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.private import PrivateTable, open_parts
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Real, Schema, spelling
 from kamino.schema.dtypes import is_text
+from kamino.schema.files.date_formats import MAYBE_DATE, TEXT_FORMATS, dated_as, formats_of, has_time
 from kamino.schema.numbers import DEFAULT_DECIMALS
 
 SPELLINGS = "how cells are written"
@@ -33,9 +35,19 @@ _MOST_DECIMALS = DEFAULT_DECIMALS
 _RESOLUTIONS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000, 1)
 _REALS = tuple(f"real{decimals}" for decimals in range(_MOST_DECIMALS + 2))
 _TIMES = tuple(f"time{microseconds}" for microseconds in _RESOLUTIONS)
-_WAYS = ("boolean", "integer", *_REALS, "date", *_TIMES, "text", "empty")
+# Formats of dates, and pairs of formats that one text may be in; the way of a text is all that it may be.
+_PAIRS = tuple(
+    (one, other)
+    for place, one in enumerate(TEXT_FORMATS)
+    for other in TEXT_FORMATS[place + 1 :]
+    if other in (one.replace("%m", "%_").replace("%d", "%m").replace("%_", "%d"), one.replace("%b", "%B"))
+)
+_SHAPES: dict[tuple[str, ...], str] = {each: " or ".join(each) for each in (*((f,) for f in TEXT_FORMATS), *_PAIRS)}
+_WRITTEN = {shape: tuple(way for fits, way in _SHAPES.items() if shape in fits) for shape in TEXT_FORMATS}
+_WAYS = ("boolean", "integer", *_REALS, "date", *_TIMES, *_SHAPES.values(), "text", "empty")
+_TYPED = tuple(way for way in _WAYS if way not in _SHAPES.values())
 _BOOLEANS, _NUMBERS, _DATES = ("boolean",), ("integer", *_REALS), ("date", *_TIMES)
-_FAMILIES = (_BOOLEANS, _NUMBERS, _DATES)
+_FAMILIES = (_BOOLEANS, _NUMBERS, _DATES, *_WRITTEN.values())
 _PLACES = {way: place for place, way in enumerate(_WAYS)}
 # A column is of a type if at most this part of its cells is other text, beyond what the noise may make.
 TOLERANCE = 0.01
@@ -56,7 +68,8 @@ class Ways:
     def seen(self, way: str) -> bool:
         """Whether a way stands out of the noise; one that is not the most frequent must do so more clearly."""
         most = max(self.counts[each] for each in _WAYS if each != "empty")
-        return self.counts[way] > (_SEEN if self.counts[way] == most else _SEEN_BESIDE) * self.sigma
+        sure = _SEEN if self.counts[way] == most and way not in _SHAPES.values() else _SEEN_BESIDE
+        return self.counts[way] > sure * self.sigma
 
     def total(self, *ways: str) -> int:
         """How many cells are written in one of the ways."""
@@ -75,9 +88,9 @@ class Ways:
         return Decimal("0.001") if _RESOLUTIONS[finest] == 1 else Decimal(_RESOLUTIONS[finest]) / 1_000_000
 
 
-def num_ways() -> int:
-    """Return in how many ways cells are written."""
-    return len(_WAYS)
+def num_ways(*, typed: bool = False) -> int:
+    """Return in how many ways cells are written; those of columns with a type are in no format."""
+    return len(_TYPED if typed else _WAYS)
 
 
 def discover_types(private: PrivateTable, gate: Gate, *, mu_squared: float) -> Schema:
@@ -88,17 +101,25 @@ def discover_types(private: PrivateTable, gate: Gate, *, mu_squared: float) -> S
     Guarantees:
         The types depend on the table through the gate only.  [test_replay_passes_for_types]
         Whole numbers stay whole, and decimals are those of the cells.  [test_decimals_are_found]
+        Dates as people write them are dates, in their format.  [test_formats_of_dates_are_found]
     """
     names = private.names
     ways = release_ways(private, names, gate, mu_squared=mu_squared)
     return Schema(attributes={name: _attribute(ways[name]) for name in names})
 
 
-def release_ways(private: PrivateTable, names: Sequence[str], gate: Gate, *, mu_squared: float) -> dict[str, Ways]:
-    """Count how the cells of some columns are written, in one release: a row counts once for each column."""
+def release_ways(
+    private: PrivateTable, names: Sequence[str], gate: Gate, *, mu_squared: float, typed: bool = False
+) -> dict[str, Ways]:
+    """Count how the cells of some columns are written, in one release: a row counts once for each column.
+
+    Columns of a type (`typed`) are written in fewer ways; nothing is known of the others.
+    """
+    ways = _TYPED if typed else _WAYS
+    kept = [_PLACES[way] for way in ways]
     multiplier, row = multiplier_for(mu_squared), Sensitivity.of_histogram(len(names))
     noisy = gate.release_counts(
-        np.concatenate(_count_all(private, names)),
+        np.concatenate([counts[kept] for counts in _count_all(private, names)]),
         what=SPELLINGS,
         attributes=tuple(names),
         noise_multiplier=multiplier,
@@ -107,7 +128,7 @@ def release_ways(private: PrivateTable, names: Sequence[str], gate: Gate, *, mu_
     deviation = gate.deviation(multiplier, gate.sensitivity(row))
     sigma = scale_for(deviation) if deviation else 0.0
     return {
-        name: Ways(counts=dict(zip(_WAYS, part.tolist(), strict=True)), sigma=sigma)
+        name: Ways(counts={**dict.fromkeys(_WAYS, 0), **dict(zip(ways, part.tolist(), strict=True))}, sigma=sigma)
         for name, part in zip(names, np.split(noisy, len(names)), strict=True)
     }
 
@@ -126,9 +147,14 @@ def _attribute(ways: Ways) -> Attribute:
     """
     weights = {family: ways.total(*filter(ways.seen, family)) for family in _FAMILIES}
     family = max(_FAMILIES, key=lambda each: weights[each])
-    filled = weights[family] + max(0, ways.counts["text"])
-    if not weights[family] or ways.counts["text"] > TOLERANCE * filled + _DEVIATIONS * ways.sigma:
+    # Dates in another format are other text.
+    strange = ways.counts["text"] + ways.total(*(w for w in _SHAPES.values() if w not in family and ways.seen(w)))
+    filled = weights[family] + max(0, strange)
+    if not weights[family] or strange > TOLERANCE * filled + _DEVIATIONS * ways.sigma:
         return Categorical(nullable=True)
+    for shape, written in _WRITTEN.items():
+        if family == written:
+            return dated_as(shape, has_time(shape))
     if family == _BOOLEANS:
         return Boolean(nullable=True)
     if family == _NUMBERS:
@@ -171,8 +197,17 @@ def _count_texts(column: pa.ChunkedArray) -> NDArray[np.int64]:
             places = [_PLACES[read(text)] for text in texts.filter(pa.array(fits)).to_pylist()]
             np.add.at(found, np.asarray(places, dtype=np.int64), counts[fits])
         left &= ~fits
-    found[_PLACES["text"]] += counts[left].sum()
+    maybe = np.asarray(pc.fill_null(pc.match_substring_regex(texts, MAYBE_DATE), False)).astype(np.bool_) & left
+    places = [_PLACES[_way_of_date(text)] for text in texts.filter(pa.array(maybe)).to_pylist()]
+    np.add.at(found, np.asarray(places, dtype=np.int64), counts[maybe])
+    found[_PLACES["text"]] += counts[left & ~maybe].sum()
     return found
+
+
+def _way_of_date(text: str) -> str:
+    """In which formats a text is a date; in the first of them, where no way is for all of them together."""
+    fits = formats_of(text)
+    return _SHAPES.get(fits, _SHAPES[fits[:1]]) if fits else "text"
 
 
 def _way_of_number(text: str) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,7 @@ from kamino.io.formats.compressed import compressing, compression_of, kind_of, o
 from kamino.io.formats.dialect import COMMA, UTF_8, Dialect
 from kamino.io.normalise import normalise_table
 from kamino.io.parquet import batches_of
+from kamino.schema.files.written_dates import Written, as_texts, read_dates, spell_dates
 
 ROWS_AT_ONCE = 1 << 16
 READ_AT_ONCE = 1 << 19
@@ -40,6 +41,10 @@ _SEPARATORS = {".csv": COMMA, ".tsv": "\t"}
 # How many decimals of a second the times of a column need, by column.
 Decimals = Mapping[str, int]
 UNKNOWN: Decimals = MappingProxyType({})
+# Dates that are written by a format.
+NO_FORMAT: Written = MappingProxyType({})
+# Files that know dates.
+_TYPED = (".parquet", ".feather")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
@@ -91,10 +96,12 @@ def stage_parts(
     names: Sequence[str] | None = None,
     spreadsheet_safe: bool = False,
     decimals: Decimals = UNKNOWN,
+    dates: Written = NO_FORMAT,
 ) -> pa.Table:
     """Write parts of a table, at least one, below each other; return the columns `names` as they read back, or all.
 
-    `spreadsheet_safe` as in `stage_table`; `decimals` of times that are not given are all that a type has.
+    `spreadsheet_safe` as in `stage_table`; `decimals` of times that are not given are all that a type has; `dates` are
+    written by their formats in a file of text.
 
     Texts of a Parquet file come back as dictionaries, which take little room.
     Only one part is held at a time.
@@ -105,16 +112,22 @@ def stage_parts(
     plain = _plain_parts(parts, f"table for {file.path}")
     with file.open() as handle:
         parts = map(quote_formulas, plain) if spreadsheet_safe else plain
-        schema = _write(parts, handle, name=file.path.name, decimals=decimals)
+        schema = _write(parts, handle, name=file.path.name, decimals=decimals, dates=dates)
     if kind_of(file.path) == ".parquet":
         return _parquet_back(file.temporary, schema, names)
-    written = read_written(file.temporary, file.path.name, types=schema)
+    written = read_written(file.temporary, file.path.name, types=schema, dates=dates)
     written = unquote_formulas(written) if spreadsheet_safe else written
     return written if names is None else written.select([name for name in written.column_names if name in names])
 
 
-def read_written(path: Path, name: str, *, types: pa.Schema) -> pa.Table:
-    """Read a file that `write_table` wrote under this name, with the types it was written with."""
+def read_written(path: Path, name: str, *, types: pa.Schema, dates: Written = NO_FORMAT) -> pa.Table:
+    """Read a file that was written under this name, with the types, and the formats of dates, it was written with."""
+    if kind_of(Path(name)) in _TYPED or not dates:
+        return _read_kind(path, name, types)
+    return read_dates(_read_kind(path, name, as_texts(types, dates)), dates, types)
+
+
+def _read_kind(path: Path, name: str, types: pa.Schema) -> pa.Table:
     kind = kind_of(Path(name))
     if kind == ".parquet":
         from kamino.io.parquet import read_parquet
@@ -144,7 +157,12 @@ def _parquet_back(path: Path, schema: pa.Schema, names: Sequence[str] | None) ->
 
 
 def stage_stream(
-    parts: Iterator[pa.Table], file: StagedFile, *, spreadsheet_safe: bool = False, decimals: Decimals = UNKNOWN
+    parts: Iterator[pa.Table],
+    file: StagedFile,
+    *,
+    spreadsheet_safe: bool = False,
+    decimals: Decimals = UNKNOWN,
+    dates: Written = NO_FORMAT,
 ) -> WrittenParts:
     """Write parts of a table to CSV or Parquet, at least one, below each other; return what reads them back in parts.
 
@@ -154,9 +172,9 @@ def stage_stream(
     plain = _plain_parts(parts, f"table for {file.path}")
     with file.open() as handle:
         written = map(quote_formulas, plain) if spreadsheet_safe else plain
-        schema = _write(written, handle, name=file.path.name, decimals=decimals)
+        schema = _write(written, handle, name=file.path.name, decimals=decimals, dates=dates)
     name = file.path.name
-    return WrittenParts(path=file.temporary, name=name, written=schema, spreadsheet_safe=spreadsheet_safe)
+    return WrittenParts(path=file.temporary, name=name, written=schema, spreadsheet_safe=spreadsheet_safe, dates=dates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +185,7 @@ class WrittenParts:
     name: str
     written: pa.Schema
     spreadsheet_safe: bool = False
+    dates: Written = field(default_factory=dict)
 
     @property
     def schema(self) -> pa.Schema:
@@ -183,7 +202,9 @@ class WrittenParts:
     def _whole_parts(self, wanted: list[str]) -> Iterator[pa.Table]:
         if kind_of(Path(self.name)) != ".parquet":
             dialect, opener = Dialect(separator=COMMA, encoding=UTF_8), partial(open_text, name=self.name)
-            yield from read_csv_parts(self.path, types=self.written, dialect=dialect, opener=opener)
+            types = as_texts(self.written, self.dates)
+            for part in read_csv_parts(self.path, types=types, dialect=dialect, opener=opener):
+                yield read_dates(part, self.dates, self.written)
             return
         import pyarrow.parquet as pq  # slow to import: only when a table is read back
 
@@ -232,15 +253,21 @@ def _plain_parts(parts: Iterator[pa.Table], where: str) -> Iterator[pa.Table]:
     return (normalise_table(part, where=where) for part in parts)
 
 
-def _write(parts: Iterator[pa.Table], handle: BinaryIO, *, name: str, decimals: Decimals) -> pa.Schema:
+def _write(
+    parts: Iterator[pa.Table], handle: BinaryIO, *, name: str, decimals: Decimals, dates: Written = NO_FORMAT
+) -> pa.Schema:
     """Write the parts as the name of the file says, and return what they have in common: names and types."""
     with compressing(handle, name) as packed:
-        return _write_kind(parts, packed, kind=kind_of(Path(name)), decimals=decimals)
+        return _write_kind(parts, packed, kind=kind_of(Path(name)), decimals=decimals, dates=dates)
 
 
-def _write_kind(parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decimals: Decimals) -> pa.Schema:
+def _write_kind(
+    parts: Iterator[pa.Table], handle: BinaryIO, *, kind: str, decimals: Decimals, dates: Written
+) -> pa.Schema:
     first = next(parts)
-    every = chain([first], parts)
+    every: Iterator[pa.Table] = chain([first], parts)
+    if dates and kind not in _TYPED:
+        every = (spell_dates(part, dates) for part in every)
     if kind == ".parquet":
         import pyarrow.parquet as pq  # slow to import: only when a table is written
 
@@ -350,12 +377,12 @@ _LENGTH = len("2024-01-31 12:00:00")
 def _needed_decimals(table: pa.Table) -> Decimals:
     """The decimals that the times of each column need, so that none is lost."""
     found = {}
-    for field, column in zip(table.schema, table.columns, strict=True):
-        if pa.types.is_timestamp(field.type):
-            places = _PLACES[field.type.unit]
+    for each, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_timestamp(each.type):
+            places = _PLACES[each.type.unit]
             ticks = pc.cast(column, pa.int64()).drop_null().to_numpy()
             fits = (each for each in range(places) if not np.any(ticks % 10 ** (places - each)))
-            found[field.name] = next(fits, places)
+            found[each.name] = next(fits, places)
     return found
 
 

@@ -8,13 +8,14 @@ as one of ten.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.errors import ModelError
+from kamino.model.rounding import Rounding
 
 # The weights of a cycle are kept as one table: seconds of a week, or six digits, are not too many.
 MOST_PHASES = 1 << 20
@@ -33,7 +34,8 @@ class Phase:
     """The place of a code in a cycle: code c has phase `(c + offset) // block % count`. Every field may be published.
 
     `factors` multiply to `count`: the digits of a phase, the fastest first, each of which is measured on its own.
-    Seconds of a week are (60, 60, 24, 7); the last two digits of a number are (10, 10).
+    Seconds of a week are (60, 60, 24, 7); the last two digits of a number are (10, 10). Those of numbers, which people
+    round (`rounds`), are measured together instead.
 
     >>> days = Phase(block=24, factors=(7,))
     >>> days(np.array([0, 23, 24, 7 * 24]))
@@ -43,8 +45,11 @@ class Phase:
     factors: tuple[int, ...]
     block: int = 1
     offset: int = 0
+    rounds: bool = False
 
     def __post_init__(self) -> None:
+        if self.rounds and (set(self.factors) != {10} or self.block != 1):
+            raise ModelError("only decimal digits of every code are rounded.")
         if not 0 < len(self.factors) <= 20 or min(self.factors) < 2 or self.count > MOST_PHASES:
             raise ModelError(f"a phase needs factors of at least 2, and at most {MOST_PHASES} phases in all.")
         if self.block < 1 or self.cycle > _LONGEST or not 0 <= self.offset < self.cycle:
@@ -76,7 +81,7 @@ class Phase:
         if changing == 0:
             return None
         factors = self.factors[:changing]
-        return Phase(factors=factors, block=self.block, offset=self.offset % (self.block * math.prod(factors)))
+        return replace(self, factors=factors, offset=self.offset % (self.block * math.prod(factors)))
 
     def count_codes(self, starts: IntArray, width: IntArray) -> IntArray:
         """Return how many codes of each phase (columns) each run (lines) holds."""
@@ -91,7 +96,8 @@ class Phase:
 class PhaseWeights:
     """How likely the phases are: in a run, P(code) is proportional to the weight of its phase.
 
-    `parts[i]` is a distribution over the digit `i` of the phase; the weight of a phase is their product.
+    `parts[i]` is a distribution over the digit `i` of the phase; the weight of a phase is their product. With a
+    `rounding`, there is one part: the weight of a code of each of its classes.
 
     Guarantees:
         The probabilities of the codes of a run sum to 1.  [test_codes_of_a_run_sum_to_one]
@@ -100,9 +106,16 @@ class PhaseWeights:
 
     phase: Phase
     parts: tuple[FloatArray, ...]
+    rounding: Rounding | None = None
 
     def __post_init__(self) -> None:
-        if tuple(len(part) for part in self.parts) != self.phase.factors:
+        factors = self.phase.factors if self.rounding is None else (self.rounding.count,)
+        if self.rounding is not None and (self.rounding.cycle, self.rounding.offset) != (
+            self.phase.cycle,
+            self.phase.offset,
+        ):
+            raise ModelError("the rounding of phase weights must have the cycle of their phase.")
+        if tuple(len(part) for part in self.parts) != factors:
             raise ModelError("phase weights need one number for each value of each digit of the phase.")
         if any(not np.isfinite(part).all() or part.min() < 0 or part.sum() <= 0 for part in self.parts):
             raise ModelError("phase weights must be finite and not negative, and some must be above 0.")
@@ -111,7 +124,10 @@ class PhaseWeights:
     def table(self) -> FloatArray:
         """The weight of each phase, 1 on average but for rounding."""
         table = np.ones(1)
-        for part in self.parts:
+        if self.rounding is not None:
+            # Phases start at the offset, and a rounding looks at codes.
+            table = self.parts[0][self.rounding(np.arange(self.phase.count) - self.phase.offset)]
+        for part in self.parts if self.rounding is None else ():
             table = np.multiply.outer(part / part.mean(), table).ravel()
         return np.asarray(np.rint(np.maximum(table / table.mean(), _LEAST) / _UNIT) * _UNIT)
 

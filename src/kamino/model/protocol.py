@@ -6,7 +6,7 @@ and public. The fitted `TupleModel` holds public facts only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, assert_never, runtime_checkable
@@ -84,6 +84,15 @@ class CodeMap:
         """The bin of every code, in the smallest type."""
         labels = self.labels.astype(np.min_scalar_type(self.bins))
         return np.repeat(labels, np.diff(self.starts, append=self.size))
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from other maps, by content.
+
+        Guarantees:
+            Maps that read codes in another way have other keys.  [test_maps_of_endings_have_keys_of_their_own]
+        """
+        return self.size, self.bins, self.starts.tobytes(), self.labels.tobytes()
 
     @staticmethod
     def identity(size: int) -> CodeMap:

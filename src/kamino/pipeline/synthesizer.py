@@ -305,6 +305,7 @@ class Synthesizer(Parameterised):
             num_rows=num_rows,
             listed={name: values for name, values in listed.items() if name in private.names},
             declared=with_checks(declared, catalogue, columns),
+            dated=is_untyped(table),
         )
         return private, plan, kind
 

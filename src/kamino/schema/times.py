@@ -140,7 +140,7 @@ class Date(BaseAttribute):
     resolution: Annotated[StrictInt, Field(ge=1)] = Field(default=1, description="Days from one value to the next.")
     format: Shape | None = Field(
         default=None,
-        description="How texts of the column are written, such as %m/%d/%Y; by default as 2020-12-31. Only to read.",
+        description="How texts of the column are written, such as %m/%d/%Y; by default as 2020-12-31.",
     )
 
     @property
@@ -208,8 +208,7 @@ class Datetime(BaseAttribute):
     )
     format: Shape | None = Field(
         default=None,
-        description="How texts of the column are written, such as %m/%d/%Y %H:%M; by default as ISO 8601. Only for "
-        "reading.",
+        description="How texts of the column are written, such as %m/%d/%Y %H:%M; by default as ISO 8601.",
     )
 
     @property

@@ -127,6 +127,7 @@ def _audit_table(synthesizer: Synthesizer, data: str, reading: Reading, runs: in
         synthesizer.constraints,
         synthesizer.settings,
         untyped=guarded and is_untyped(data),
+        dated=is_untyped(data),
         folder=synthesizer.folder,
     )
     result = audit(subject, runs=runs, track=track)

@@ -28,7 +28,7 @@ from kamino.io.text import parse_json, read_text
 from kamino.pipeline.output.notes import short_year_notes
 from kamino.pipeline.plan.checked_domains import with_checks
 from kamino.pipeline.plan.group_ids import with_person_ids
-from kamino.pipeline.plan.whose_privacy import person_columns, unit_question
+from kamino.pipeline.plan.whose_privacy import asked_columns, unit_question
 from kamino.schema import (
     Categorical,
     Date,
@@ -169,7 +169,7 @@ def _json(path: Path) -> dict[str, object]:
 
 def _with_question(schema: Schema) -> str:
     """The text of the schema, with the question whose privacy it is, where columns look like ids of persons."""
-    persons = person_columns(schema.names) if schema.unit is None else ()
+    persons = asked_columns(schema.names, schema.attributes) if schema.unit is None else ()
     # A name may hold anything: in a comment it stays on its line.
     short = "".join(f"# {visible(' '.join(note.split()))}.\n" for note in short_year_notes(schema))
     if not persons:
@@ -192,7 +192,7 @@ def _write(schema: Schema, output: Path | None) -> None:
     with atomic_file(output) as handle:
         handle.write(text.encode("utf-8"))
     sources = list(schema.sources.values())
-    persons = person_columns(schema.names) if schema.unit is None else ()
+    persons = asked_columns(schema.names, schema.attributes) if schema.unit is None else ()
     asserted = sources.count(Source.ASSERTED)
     console = error_console()
     console.print(f"Wrote {output}: {counted(len(schema), 'attribute')}.", markup=False)

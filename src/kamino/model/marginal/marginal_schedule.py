@@ -18,6 +18,7 @@ from kamino.model.marginal.columns.histogram import (
     measured_phase,
     most_finer_cells,
     most_runs,
+    phase_counts,
 )
 from kamino.model.marginal.columns.periods import PHASE_SHARE
 from kamino.model.marginal.frame import positions
@@ -249,9 +250,8 @@ class _Draft:
                 yield self._histogram(attribute, shares[1], most_cells=finer, most=len(shares) - 1, what=FINER)
             phase = measured_phase(attribute)
             if phase is not None:
-                each = share * PHASE_SHARE / len(phase.factors)
-                most = len(phase.factors)
-                yield self._histogram(attribute, each, most_cells=max(phase.factors), most=most, what=BY_PHASE)
+                most, cells = phase_counts(phase)
+                yield self._histogram(attribute, share * PHASE_SHARE / most, most_cells=cells, most=most, what=BY_PHASE)
 
     def bin_counts(self) -> Iterator[PlannedRelease]:
         """Wide attributes once more, in their bins."""

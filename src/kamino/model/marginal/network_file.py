@@ -17,6 +17,7 @@ from kamino.model.marginal.nodes import Coarse, Node, parents_of
 from kamino.model.parts import KnownMap
 from kamino.model.phase import MOST_PHASES, Phase, PhaseWeights
 from kamino.model.protocol import MOST_ROWS, Cells, CodeMap, ConditionalMap, IntArray, ModelAttribute
+from kamino.model.rounding import Rounding
 from kamino.model.saved import Arrays, Fields, attribute_of, refuse_repeated, shown
 
 FORMAT = "kamino-marginal-2"
@@ -235,15 +236,24 @@ def _described(weights: PhaseWeights | None) -> dict[str, Any]:
     if weights is None:
         return {}
     phase = weights.phase
-    return {"phase": {"factors": list(phase.factors), "block": phase.block, "offset": phase.offset}}
+    described: dict[str, Any] = {"factors": list(phase.factors), "block": phase.block, "offset": phase.offset}
+    if weights.rounding is not None:
+        described["rounding"] = {"pairs_at": weights.rounding.pairs_at}
+    return {"phase": described}
 
 
 def _weights(i: int, fields: Fields, arrays: Arrays) -> PhaseWeights:
     """Read how likely the phases of an attribute are."""
-    fields.only("factors", "block", "offset")
+    fields.only("factors", "block", "offset", "rounding")
     sizes = Fields(dict(enumerate(fields.items("factors"))), where=f"{fields.where}: factors")
     factors = tuple(sizes.whole(digit, least=2, most=MOST_PHASES) for digit in range(len(fields.items("factors"))))
     phase = Phase(factors=factors, block=fields.whole("block", least=1), offset=fields.whole("offset"))
+    if "rounding" in set(fields):
+        how = fields.within("rounding").only("pairs_at")
+        at = None if how.any("pairs_at") is None else how.whole("pairs_at")
+        rounding = Rounding(depth=len(factors), offset=phase.offset, pairs_at=at)
+        part = arrays.distributions(f"{i}.phase.0", (rounding.count,))
+        return PhaseWeights(phase=phase, parts=(part,), rounding=rounding)
     parts = tuple(arrays.distributions(f"{i}.phase.{digit}", (size,)) for digit, size in enumerate(factors))
     return PhaseWeights(phase=phase, parts=parts)
 

@@ -20,6 +20,7 @@ from kamino.evaluate.following import Following
 from kamino.limits import text_problem
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.conditions import Given, plain_condition
+from kamino.pipeline.output.hidden_columns import hidden_note
 from kamino.pipeline.output.learned_maps import expected_right, map_notes
 from kamino.pipeline.output.notes import (
     distance_notes,
@@ -35,7 +36,7 @@ from kamino.pipeline.output.release_mark import mark_of, weak_notes
 from kamino.pipeline.output.taken import column_notes, taken_columns
 from kamino.pipeline.plan.expectations import accuracy_of_run
 from kamino.pipeline.plan.hopeless import most_rows
-from kamino.pipeline.plan.mostly_noise import noise_note
+from kamino.pipeline.plan.mostly_noise import noise_note, noisy_columns
 from kamino.pipeline.plan.references import References, to_json
 from kamino.pipeline.plan.whose_privacy import written_ids
 from kamino.sampling import Sampling
@@ -227,8 +228,8 @@ def notes_of(fitted: Fitted, num_rows: int) -> tuple[str, ...]:
 
 def _noise_notes(fitted: Fitted) -> tuple[str, ...]:
     errors = accuracy_of_run(fitted.ledger, fitted.schema, fitted.settings, about_rows=fitted.model.num_rows)
-    note = noise_note(errors, fitted.settings)
-    return () if note is None else (note,)
+    notes = (noise_note(errors, fitted.settings), hidden_note(fitted, errors, told=noisy_columns(errors)))
+    return tuple(note for note in notes if note is not None)
 
 
 def _soft_notes(fitted: Fitted) -> tuple[str, ...]:

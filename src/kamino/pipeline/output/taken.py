@@ -10,7 +10,7 @@ from kamino.engine.discovery import FoundDomains
 from kamino.engine.lost_cells import Lost
 from kamino.errors import InputError
 from kamino.pipeline.settings import Settings
-from kamino.schema import Attribute, Boolean, Categorical, Integer, Key, Schema, Source
+from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Schema, Source
 from kamino.schema.files.names import looks_like_code
 
 DECLARED = "declared in the schema"
@@ -81,10 +81,14 @@ def _why(name: str, attribute: Attribute, found: FoundDomains | None) -> str:
         return "an id that repeats; sizes of groups found within the budget"
     if isinstance(attribute, Key) or attribute.source is Source.DECLARED:
         return DECLARED
+    shape = attribute.format if isinstance(attribute, Date | Datetime) else None
+    if attribute.source is Source.ASSERTED and shape is not None:
+        return f"its cells are written as {shape}; range of the table"
     if attribute.source is Source.ASSERTED:
         by_name = isinstance(attribute, Categorical) and attribute.holds_integers and looks_like_code(name)
         return "by its name, a code; values from the table" if by_name else "by type and values of the table"
     kind = "as its cells are written" if found is not None and found.types_found else "by the type of the column"
+    kind = kind if shape is None else f"{kind}, {shape}"
     if found is not None and name in found.by_default:
         return f"{kind}; no range stood out, the usual one was taken"
     return kind if isinstance(attribute, Boolean) else f"{kind}; domain found within the budget"

@@ -36,6 +36,7 @@ from kamino.pipeline.stages import Stage
 from kamino.sampling import OnSweep
 from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import Codec, CodedTable, Date, Datetime, Key, Schema
+from kamino.schema.files.written_dates import written_dates
 from kamino.schema.keys import check_keys
 
 # Codes of a column in the smallest type that holds them.
@@ -175,8 +176,10 @@ Put: TypeAlias = Callable[[Iterator[pa.Table], list[str]], pa.Table]
 
 
 def _into_file(file: StagedFile, schema: Schema, ways: Ways) -> Put:
-    safe, decimals = ways.spreadsheet_safe, time_decimals(schema)
-    return lambda parts, names: stage_parts(parts, file, names=names, spreadsheet_safe=safe, decimals=decimals)
+    safe, decimals, dates = ways.spreadsheet_safe, time_decimals(schema), written_dates(schema)
+    return lambda parts, names: stage_parts(
+        parts, file, names=names, spreadsheet_safe=safe, decimals=decimals, dates=dates
+    )
 
 
 def _into_database(table: StagedTable) -> Put:
@@ -247,8 +250,8 @@ PutParts: TypeAlias = Callable[[Iterator[pa.Table]], Parts]
 
 
 def _blocks_into_file(file: StagedFile, schema: Schema, ways: Ways) -> PutParts:
-    safe, decimals = ways.spreadsheet_safe, time_decimals(schema)
-    return lambda parts: stage_stream(parts, file, spreadsheet_safe=safe, decimals=decimals)
+    safe, decimals, dates = ways.spreadsheet_safe, time_decimals(schema), written_dates(schema)
+    return lambda parts: stage_stream(parts, file, spreadsheet_safe=safe, decimals=decimals, dates=dates)
 
 
 def _blocks_into_database(table: StagedTable) -> PutParts:

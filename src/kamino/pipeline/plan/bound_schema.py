@@ -34,19 +34,22 @@ def schema_for(
     settings: Settings,
     listed: Mapping[str, Sequence[Any]] = NOTHING,
     declared: Mapping[str, Attribute] = MappingProxyType({}),
+    *,
+    dated: bool = False,
 ) -> Schema:
     """The schema of the run: the given one, or one drafted from names and types (and domains, if these are trusted).
 
     `listed` are domains that the types of columns list themselves, such as that of an ordered category; `declared` are
     attributes of which a database declares more than a type, such as keys. A given schema has the last word, but that
-    keys for which it names no type stay whole numbers where the column is one.
+    keys for which it names no type stay whole numbers where the column is one. With `dated`, texts of a trusted table
+    may be dates as people write them.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
     """
     columns = private.without_rows()
     if schema is None:
-        schema = trusted_schema(private) if settings.trust_domain else draft_schema(columns)
+        schema = trusted_schema(private, dated=dated) if settings.trust_domain else draft_schema(columns)
         schema = _with_declared(_with_listed(schema, listed), declared, private, trusted=settings.trust_domain)
     elif settings.trust_domain and schema.missing_domains:
         drafted = trusted_schema(private)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import zoneinfo
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kamino.model.phase import Phase
 from kamino.schema import Attribute, Date, Datetime, Integer, Real
@@ -13,21 +14,23 @@ from kamino.schema.times import fixed_offset
 _SECOND, _MINUTE, _HOUR, _DAY, _WEEK = (n * 1_000_000 for n in (1, 60, 3600, 86_400, 604_800))
 # A digit of a phase has at most this many values: more could not be told from noise.
 _MOST_VALUES = 60
+_TENS = tuple(10**digits for digits in range(1, 7))
 
 
 def phase_of(attribute: Attribute) -> Phase | None:
     """Return the phase of an attribute's codes, if it has one. Reads the schema only.
 
-    Numbers have the last two digits of their grid, dates the weekday, and datetimes seconds, minutes, hours and
-    weekday, as far as their resolution has them and their range holds each at least twice.
+    Numbers have the last digits of their grid, six at most, dates the weekday, and datetimes seconds, minutes, hours
+    and weekday, as far as their resolution has them and their range holds each at least twice.
 
     >>> phase_of(Integer(min=3, max=2400))
-    Phase(factors=(10, 10), block=1, offset=3)
+    Phase(factors=(10, 10, 10), block=1, offset=3, rounds=True)
     """
     match attribute:
         case Integer() | Real():
             grid = attribute.grid
-            return _nested(grid.start, 1, grid.size, 1, (10, 100))
+            digits = _nested(grid.start, 1, grid.size, 1, _TENS)
+            return None if digits is None else replace(digits, rounds=True)
         case Date():
             grid = attribute.grid
             # With a step of several days, weekdays come in another order, but again after seven codes.

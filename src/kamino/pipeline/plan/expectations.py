@@ -42,8 +42,8 @@ _GUESSED = 0.1
 _CELLS = 64
 # A model measures about so many pairs for each column, from about this part of the budget.
 _PAIRS_PER_COLUMN, _LEFT = 1.5, 0.8
-# Distances are measured in so many bins of a column at most.
-_BINS = 16
+#: Distances are measured in so many bins of a column at most.
+BINS = 16
 # A domain that is still to be found is taken for one of this size.
 _CATEGORIES, _NUMBERS = 20, 100
 
@@ -73,17 +73,18 @@ class Accuracy:
         return min(float(self.rows), count_error(sigma, together) * self._scale(noise))
 
     def hidden_columns(self, *, part: float) -> tuple[str, ...]:
-        """The columns of which noise hides a count of this part of all rows, whatever is measured of them.
+        """The columns of which noise hides a count of this part of all rows, whatever is measured of them."""
+        return tuple(name for name in self.columns if self.noise_of(name) >= part * self.rows)
+
+    def noise_of(self, name: str) -> float:
+        """What noise makes of no rows at most, 98 times in 100, in a count of a column, whatever is measured of it.
 
         Beside its first count, a column is in pairs that are measured, and sums of their counts tell of it as well.
         """
+        together, sigma = self.columns[name]
         pairs = 2 * min(_PAIRS_PER_COLUMN, (len(self.columns) - 1) / 2)
         by_pairs = pairs / (self.pair_sigma**2 * math.sqrt(self.pair_cells))
-        return tuple(
-            name
-            for name, (together, sigma) in self.columns.items()
-            if _SURE / math.sqrt(1 / (sigma**2 * together) + by_pairs) >= part * self.rows
-        )
+        return _SURE / math.sqrt(1 / (sigma**2 * together) + by_pairs)
 
     @property
     def shown(self) -> int:
@@ -200,7 +201,7 @@ def accuracy_of_run(
 def _accuracy(
     columns: dict[str, tuple[float, float]], sizes: list[int], *, rows: int, noise: float, unit: float
 ) -> Accuracy:
-    typical = sorted(min(_BINS, size) for size in sizes)[len(sizes) // 2]
+    typical = sorted(min(BINS, size) for size in sizes)[len(sizes) // 2]
     pairs = max(1.0, min(_PAIRS_PER_COLUMN * len(columns), len(columns) * (len(columns) - 1) / 2))
     return Accuracy(
         rows=rows,
@@ -213,7 +214,7 @@ def _accuracy(
 
 def cells_together(attribute: Attribute, cells: int) -> float:
     """How many cells an interval of a column adds up, of sixteen intervals; a category is one cell."""
-    return 1.0 if isinstance(attribute, Categorical) else max(1.0, cells / _BINS)
+    return 1.0 if isinstance(attribute, Categorical) else max(1.0, cells / BINS)
 
 
 def count_error(sigma: float, together: float) -> float:

@@ -44,8 +44,13 @@ def refuse_noise(plan: RunPlan, about_rows: float) -> None:
     raise InputError(
         f"found about {errors.rows:,} rows (a noisy number), and counts of {len(names)} of {len(errors.columns)} "
         f"columns ({_listed(names)}) that may be off by as many: the table would be noise. "
-        f"{_remedies(plan.settings)}, or say --anyway to go on"
+        f"{remedies(plan.settings)}, or say --anyway to go on"
     )
+
+
+def noisy_columns(errors: Accuracy | None) -> tuple[str, ...]:
+    """The columns that make a table mostly noise; none for other tables."""
+    return most_hidden(errors, part=_QUARTER)
 
 
 def noise_note(errors: Accuracy | None, settings: Settings) -> str | None:
@@ -54,17 +59,18 @@ def noise_note(errors: Accuracy | None, settings: Settings) -> str | None:
     Guarantees:
         Plan, output, certificate and release note say it.  [test_a_table_of_noise_is_told]
     """
-    names = most_hidden(errors, part=_QUARTER)
+    names = noisy_columns(errors)
     if errors is None or not names:
         return None
     return (
         f"{MOSTLY_NOISE}: of about {errors.rows:,} rows, counts of {len(names)} of {len(errors.columns)} columns "
         f"({_listed(names)}) may be off by a quarter of all rows or more: conclude nothing from them. "
-        f"{_remedies(settings)}"
+        f"{remedies(settings)}"
     )
 
 
-def _remedies(settings: Settings) -> str:
+def remedies(settings: Settings) -> str:
+    """What makes noise smaller, in words."""
     few = f", keep fewer rows of each {print_name(settings.unit or '')} (--max-rows)" if settings.max_rows else ""
     return f"Give a larger epsilon, leave columns out (--drop){few}"
 

@@ -166,7 +166,7 @@ def planned_domains(schema: Schema, discovery: Discovery, settings: Settings) ->
         )
 
     if planned.decimals:
-        add("counts", SPELLINGS, planned.decimals, noise["decimals"], num_ways() * len(planned.decimals))
+        add("counts", SPELLINGS, planned.decimals, noise["decimals"], num_ways(typed=True) * len(planned.decimals))
     if planned.ranges:
         sizes = sum(cells_of(schema[name]).size for name in planned.ranges), FINE_BINS * len(planned.ranges)
         noises = bounds_noise(gate, noise["ranges"], num_columns=len(planned.ranges), about_rows=discovery.about_rows)

@@ -40,8 +40,8 @@ from kamino.pipeline.plan.references import References, read_references, typed_r
 from kamino.pipeline.plan.required_types import refuse_clashing_types, with_required_types
 from kamino.pipeline.plan.unreadable_dates import planned_unreadable
 from kamino.pipeline.plan.whose_privacy import (
+    asked_columns,
     id_question,
-    person_columns,
     refuse_unsaid_unit,
     refuse_written_ids,
     unit_question,
@@ -201,7 +201,8 @@ class RunPlan:
         names = self.columns if self.schema is None else self.schema.names
         weak = weak_promises(settings.epsilon, settings.delta, self.num_rows)
         accepted = "accepted" if settings.accept else "such a table is not for release without --accept"
-        persons = person_columns(names, self.given) if settings.unit is None else ()
+        known, trusted = {} if self.schema is None else self.schema.attributes, settings.trust_domain
+        persons = asked_columns(names, known, self.given, trust_domain=trusted) if settings.unit is None else ()
         asked = (unit_question(persons),) if persons else ()
         if self.schema is None:
             return (*(f"{each}; {accepted}" for each in weak), *asked)
@@ -306,11 +307,13 @@ def plan_table(
     num_rows: int | None = None,
     listed: Mapping[str, Sequence[Any]] = NOTHING,
     declared: Mapping[str, Attribute] = MappingProxyType({}),
+    dated: bool = False,
 ) -> RunPlan:
     """Plan a run on a table, of which names and types of columns are public; with `trust_domain`, values as well.
 
     With `untyped`, the columns are text for want of types, which are then found within the budget. `listed` are domains
-    that the types of columns list themselves, `declared` are attributes that the catalogue of a database declares.
+    that the types of columns list themselves, `declared` are attributes that the catalogue of a database declares. With
+    `dated`, texts may be dates as people write them, which is looked at with `trust_domain` only.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
@@ -318,11 +321,11 @@ def plan_table(
     check_has_columns(private)
     refuse_beyond_a_day(num_rows, len(private.names))
     check_names(constraints, list(private.names) if schema is None else list(schema))
-    refuse_unsaid_unit(private.names, constraints, settings)
+    refuse_unsaid_unit(private.names, constraints, settings, declared if schema is None else schema.attributes)
     if schema is None and untyped:
         refuse_beyond_memory(num_rows, len(private.names))
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
-    known = schema_for(private, schema, settings, listed, declared)
+    known = schema_for(private, schema, settings, listed, declared, dated=dated)
     known = with_group_ids(known, constraints, settings) if schema is None else known
     refuse_written_ids(known, settings)
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)

@@ -1,7 +1,7 @@
 """Dates that are declared with a format: how many of their cells cannot be read so is counted, with noise.
 
 A cell that is no date becomes null, or the first day where null is not allowed. Of domains that are found, this is
-counted with what they lose; of declared ones nothing else would tell it.
+counted with what they lose; of declared ones nothing else would tell it. Those that were taken from the table hold it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def planned_unreadable(schema: Schema, noise_multiplier: float) -> tuple[Planned
         for name, attribute in schema.attributes.items()
         if isinstance(attribute, Date | Datetime)
         and attribute.format is not None
-        and attribute.source is not Source.PRIVATE
+        and attribute.source is Source.DECLARED
     )
     if not names or not noise_multiplier:
         return ()

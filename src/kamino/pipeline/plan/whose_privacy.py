@@ -7,14 +7,15 @@ public may hold the ids themselves, which a run would then write.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from kamino.constraints import ConstraintClass, Constraints, classify
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
 from kamino.pipeline.settings import ROW, Settings
-from kamino.schema import Key, Schema, Source
+from kamino.schema import Attribute, Categorical, Integer, Key, Schema, Source
+from kamino.schema.files.names import words_of
 
 # Who a row may be about. Many tables have several rows for each of them.
 _PEOPLE = (
@@ -29,7 +30,13 @@ _NUMBERS = (
     "ssn nin nino nhs mrn passport email username userid login msisdn imsi imei iban pesel bsn cpf curp dni "
     "aadhaar personnummer nationalid socialsecurity socialsecuritynumber"
 )
+# Names that may be those of persons, and of much else: enough to ask where real values would be written.
+_MAYBE = (
+    "id ids pid uid idcode idno idnum idnr caseid subjid usubjid person persons patient patients subject subjects "
+    "customer customers client clients respondent respondents participant participants individual user users"
+)
 _WHO, _NUMBERED, _ALONE = frozenset(_PEOPLE.split()), tuple(_ENDINGS.split()), frozenset(_NUMBERS.split())
+_BARE = frozenset(_MAYBE.split())
 
 
 def looks_like_person(name: str) -> bool:
@@ -38,7 +45,7 @@ def looks_like_person(name: str) -> bool:
     >>> [looks_like_person(name) for name in ("patient_id", "customerNumber", "SSN", "zip", "id", "patient_age")]
     [True, True, True, False, False, False]
     """
-    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
+    words = words_of(name)
     joined = "".join(words)
     if any(word in _ALONE for word in words) or joined in _ALONE:
         return True
@@ -55,13 +62,55 @@ def person_columns(names: Iterable[str], constraints: Constraints = Constraints(
     return tuple(name for name in names if looks_like_person(name) and (name,) not in keys)
 
 
-def refuse_unsaid_unit(names: Iterable[str], constraints: Constraints, settings: Settings) -> None:
+def asked_columns(
+    names: Iterable[str],
+    known: Mapping[str, Attribute],
+    constraints: Constraints = Constraints(),
+    *,
+    trust_domain: bool = False,
+) -> tuple[str, ...]:
+    """The columns for which a run asks whose privacy is promised: by their names, and by what is declared of them.
+
+    A column that is only named `id`, `subject` or the like may be that of persons or of anything else. It is asked
+    about where its values are taken from the table, and not where a schema or a database declares it, as a key say.
+
+    Guarantees:
+        No row is looked at.  [test_bare_ids_are_asked_about]
+    """
+    keys = {c.attributes for c in constraints if c.is_hard and classify(c) is ConstraintClass.KEY}
+    listed = tuple(names)
+    sure = person_columns(listed, constraints)
+    bare = [
+        name
+        for name in listed
+        if name not in sure
+        and (name,) not in keys
+        and "".join(words_of(name)) in _BARE
+        and _is_taken_over(known.get(name), trust_domain=trust_domain)
+    ]
+    return (*sure, *bare)
+
+
+def _is_taken_over(attribute: Attribute | None, *, trust_domain: bool) -> bool:
+    """Whether the values of a column are those of the table, because somebody called them public."""
+    if attribute is None:
+        return trust_domain
+    taken = attribute.source is Source.ASSERTED if attribute.has_domain else trust_domain
+    return taken and isinstance(attribute, Categorical | Integer)
+
+
+def refuse_unsaid_unit(
+    names: Iterable[str],
+    constraints: Constraints,
+    settings: Settings,
+    known: Mapping[str, Attribute] = MappingProxyType({}),
+) -> None:
     """Refuse a table with the ids of persons where nobody said whose privacy is promised.
 
     Guarantees:
-        Nothing is spent before that is said.  [test_synth_asks_whose_privacy]
+        Nothing is spent before that is said.  [test_synth_asks_whose_privacy, test_bare_ids_are_asked_about]
     """
-    found = person_columns(names, constraints)
+    found = asked_columns(names, known, constraints, trust_domain=settings.trust_domain)
     if found and settings.unit is None:
         raise InputError(f"{unit_question(found)}. Nothing was spent")
 

@@ -27,6 +27,7 @@ from kamino.privacy.accounting.events import DeltaEvent, Event, GaussianEvent, P
 from kamino.privacy.ledger import Sealed
 from kamino.privacy.published_price import Price, Priced, reprice
 from kamino.schema import Codec, CodedTable
+from kamino.schema.files.written_dates import written_dates
 
 _EVENTS: Mapping[str, tuple[type[Any], tuple[str, ...]]] = {
     "GaussianEvent": (GaussianEvent, ("noise_multiplier", "replace_multiplier")),
@@ -69,7 +70,8 @@ class Case:
             if self.database is not None:
                 # Types of a database differ from those that rows are drawn with: a decimal may have more digits there.
                 return self.stored.cast(types) if self.stored.column_names == types.names else self.stored
-            return read_written(self.path, self.path.name, types=types)
+            dates = written_dates(self.certificate.schema)
+            return read_written(self.path, self.path.name, types=types, dates=dates)
         except KaminoError as problem:
             return InputError(str(problem))
         except pa.ArrowInvalid:

@@ -39,6 +39,8 @@ def even_out_lines(
     width: IntArray | FloatArray,
     sigma: float | FloatArray,
     known: tuple[FloatArray, FloatArray] | None = None,
+    *,
+    believed: float = BELIEVE,
 ) -> FloatArray:
     """Smooth histograms of equally many cells side by side, each a line, as `even_out` does.
 
@@ -72,7 +74,7 @@ def even_out_lines(
         spread = np.sqrt((1 - even) ** 2 * left[2] + even**2 * right[2])
         kept = np.maximum(left[0], 0.0), np.maximum(right[0], 0.0)
         seen = np.divide(kept[0], kept[0] + kept[1], out=even.copy(), where=kept[0] + kept[1] > 0)
-        share = np.where(surprise > BELIEVE * spread, seen, even)
+        share = np.where(surprise > believed * spread, seen, even)
         split = np.empty((lines, 1 << level))
         split[:, 0::2], split[:, 1::2] = mass * share, mass * (1 - share)
         mass = split

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.arrays import distinct
-from kamino.model.marginal.columns.denoise import SPIKE, even_out, even_out_lines, shrink
+from kamino.model.marginal.columns.denoise import BELIEVE, SPIKE, even_out, even_out_lines, shrink
 from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
+from kamino.model.marginal.columns.roundings import measure_rounding, most_endings, num_counts
 from kamino.model.marginal.graph.factor import sum_groups
 from kamino.model.marginal.graph.measurement import LEAST_SIGMA
 from kamino.model.phase import Phase, PhaseWeights
@@ -33,6 +34,8 @@ CLEAR_END = 4.0
 #: The first level's share of an attribute's budget, where others follow.
 FIRST_SHARE = 0.6
 
+#: A split of round numbers is believed if it is this many standard deviations away from what their endings make of it.
+BELIEVE_ROUND = 3.0
 #: The level, in a sense, at which the digits of a phase are counted: after all others.
 PHASES = -1
 #: Asks for noisy counts through a code map, at a level (0 is the first); says the noise they came with.
@@ -137,6 +140,13 @@ def measured_phase(attribute: ModelAttribute) -> Phase | None:
     return attribute.phase.within(attribute.size // COARSE_CELLS)
 
 
+def phase_counts(phase: Phase) -> tuple[int, int]:
+    """Return how often a phase is counted at most, and in how many cells at most."""
+    if phase.rounds:
+        return num_counts(phase), most_endings(phase)
+    return len(phase.factors), max(phase.factors)
+
+
 def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     """Measure and denoise the 1-way histogram of one attribute, and its phases where runs are wider than a code.
 
@@ -157,7 +167,8 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
             found = _settle_cut(found, cut)
     if phase is None:
         return found
-    weights = measure_phase(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
+    measure = measure_rounding if phase.rounds else measure_phase
+    weights = measure(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
     if weights is None:
         return found
     found = _settle_first(attribute, first, weights)
@@ -224,6 +235,14 @@ def _settle_first(attribute: ModelAttribute, first: _First, weights: PhaseWeight
     )
 
 
+def _believed(weights: PhaseWeights | None) -> float:
+    """Return how many standard deviations a split must be away from an even one to be believed.
+
+    Where numbers are round, most narrow runs hold next to none: noise must not fill them.
+    """
+    return BELIEVE if weights is None or weights.rounding is None else BELIEVE_ROUND
+
+
 def _mass(starts: IntArray, size: int, weights: PhaseWeights | None) -> IntArray | FloatArray:
     """Return how much runs of codes hold if nothing but the phase matters."""
     width = np.diff(starts, append=size)
@@ -271,7 +290,8 @@ def _settle_cut(coarse: Histogram, cut: _Cut) -> Histogram:
         heavy = cut.heavy[pieces == length]
         mine = first[pieces == length][:, None] + np.arange(length)
         known = coarse.counts[heavy], coarse.sigma[heavy]
-        part, whole = even_out_lines(noisy[mine], mass[mine], cut.sigma, known), coarse.counts[heavy][:, None]
+        part = even_out_lines(noisy[mine], mass[mine], cut.sigma, known, believed=_believed(coarse.weights))
+        whole = coarse.counts[heavy][:, None]
         found = part.sum(axis=1, keepdims=True)
         scale = np.divide(whole, found, out=np.zeros(found.shape), where=found > 0)
         even, held = whole * mass[mine], mass[mine].sum(axis=1, keepdims=True)

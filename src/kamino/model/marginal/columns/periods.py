@@ -7,7 +7,7 @@ histogram knows it already; the rest is compared with what evenly filled runs wo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ PHASE_SHARE = 0.1
 #: Phases are believed to matter if the chi-squared of their counts is this many standard deviations above its mean.
 #: What noise makes of even phases is then believed at times, but shrunk to nearly nothing.
 BELIEVE = 1.0
+#: The same for digits of numbers, of which several places are looked at.
+BELIEVE_DIGITS = 2.0
 _ITERATIONS = 100
 
 
@@ -33,6 +35,11 @@ class CycleMap(CodeMap):
     def __call__(self, codes: IntArray) -> IntArray:
         """Return the bin of each code."""
         return super().__call__((codes + self.offset) % self.size)
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from other maps."""
+        return "cycle", self.offset, super().key
 
     @staticmethod
     def of(phase: Phase) -> CycleMap:
@@ -103,20 +110,46 @@ def estimate_weights(phase: Phase, runs: Runs, noisy: FloatArray, sigma: float) 
     if trust <= 0:
         return None
     target = np.zeros(phase.count)
-    target[seen] = _project((even + trust * surprise)[seen], held.sum())
-    return _fit(target, held, spread)
+    target[seen] = project((even + trust * surprise)[seen], held.sum())
+    return fit_weights(target, held, spread)
 
 
-def _trust(surprise: FloatArray, variance: FloatArray) -> float:
+def believe(counts: FloatArray, even: FloatArray, variance: FloatArray, apart: int) -> FloatArray | None:
+    """Return counts with the total of the even ones, as far as noisy ones differ from these; None if noise may be all.
+
+    What their total is off by is noise, and is taken off in proportion to the variances (generalised least squares).
+    Deviations are shrunk as those of phases are. One count stands `apart` from all others together: cutting each of
+    these off at zero would leave them the positive half of their noise.
+    """
+    seen = even > 0
+    if seen.sum() < 2:
+        return None
+    # Even digits of so many rows differ by chance, noise or not.
+    surprise, spread = (counts - even)[seen], variance[seen] + even[seen]
+    surprise = surprise - spread * surprise.sum() / spread.sum()
+    trust = _trust(surprise, spread, believed=BELIEVE_DIGITS)
+    if trust <= 0:
+        return None
+    total, result = float(even.sum()), np.zeros(len(counts))
+    result[seen] = even[seen] + trust * surprise
+    others = seen.copy()
+    others[apart] = False
+    result[apart] = min(max(total - result[others].sum(), 0.0), total)
+    left = total - result[apart]
+    result[others] = project(result[others], left) if left > 0 else 0.0
+    return result
+
+
+def _trust(surprise: FloatArray, variance: FloatArray, *, believed: float = BELIEVE) -> float:
     """Return how much of the deviations to believe, from 0 to 1."""
     degrees = len(surprise) - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         chi_squared = float(np.nansum(surprise**2 / variance))
-    believable = chi_squared > degrees + BELIEVE * math.sqrt(2 * degrees)
+    believable = chi_squared > degrees + believed * math.sqrt(2 * degrees)
     return 1.0 - degrees / chi_squared if believable else 0.0
 
 
-def _project(counts: FloatArray, total: float) -> FloatArray:
+def project(counts: FloatArray, total: float) -> FloatArray:
     """Return the nearest counts, in least squares, that are not negative and have this total.
 
     Cutting negative counts off alone would leave the positive half of the noise to phases that never occur.
@@ -127,7 +160,7 @@ def _project(counts: FloatArray, total: float) -> FloatArray:
     return result
 
 
-def _fit(target: FloatArray, held: FloatArray, spread: FloatArray) -> FloatArray:
+def fit_weights(target: FloatArray, held: FloatArray, spread: FloatArray) -> FloatArray:
     """Scale weights until runs with `held` rows and `spread` codes by phase have `target` rows by phase."""
     weight = np.ones(len(target))
     for _ in range(_ITERATIONS):
