@@ -10,10 +10,13 @@ from kamino.arrays import IntArray
 from kamino.sampling.codes.balancing import balance
 from kamino.sampling.codes.choices import list_codes
 from kamino.sampling.codes.comparing import Mask
+from kamino.sampling.codes.smoothing import Parents, rank_scores, smooth
+from kamino.sampling.codes.stratified import normalised
 from kamino.sampling.feasible.row_search import tried_codes
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.exchange import change_places
 from kamino.sampling.steps.task import Task
+from kamino.schema import GridCodec
 
 _ROUNDS = 30
 # Rounds in which a row keeps its bin, before it may leave it.
@@ -44,11 +47,34 @@ def draw_free(task: Task) -> IntArray:
 
 
 def _draw_balanced(task: Task, grouped: Mapping[str, IntArray]) -> IntArray:
-    """Draw bins and then codes, and let rows that are alike to the model change places after either."""
+    """Draw bins and then codes, and let rows that are alike to the model change places after either.
+
+    Where what the model says of other columns goes on inside bins, rows change places to follow it, else by chance.
+    """
     choices, others = task.choices, tuple(grouped.values())
     bins = balance(choices.draw_bins(task.rng), choices.context, others, task.rng)
     codes = choices.draw_codes(bins, task.rng)
-    return codes if choices.is_exact else balance(codes, bins, others, task.rng)
+    alike, smoothed = bins, _smooth(task, codes, bins)
+    if smoothed is not None:
+        codes, are_alike = smoothed
+        if not are_alike:
+            return codes
+        alike = bins * len(choices.log_weight) + choices.context
+    return codes if choices.is_exact else balance(codes, alike, others, task.rng)
+
+
+def _smooth(task: Task, codes: IntArray, bins: IntArray) -> tuple[IntArray, bool] | None:
+    """Let the dependence on ordered parents go on inside bins; None where it does not matter."""
+    codec, choices = task.judge.codec, task.choices
+    ordered = [name for name in sorted(task.parents or ()) if isinstance(codec[name], GridCodec)]
+    if not ordered or not isinstance(codec[task.step.attribute], GridCodec):
+        return None
+    parents = Parents(
+        scores=tuple(rank_scores(task.columns[name], codec[name].null_code) for name in ordered),
+        codes=tuple(task.columns[name] for name in sorted(task.parents or ()) if name not in ordered),
+    )
+    live = bins if choices.null_bin is None else np.where(bins == choices.null_bin, -1, bins)
+    return smooth(codes, live, choices.context, normalised(choices.log_weight), parents, task.rng)
 
 
 def _draw_anywhere(task: Task, rows: IntArray) -> IntArray:
