@@ -104,12 +104,13 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone}
     forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}]
     rounds = _round_plan(plan, frame, links, taken, forced, countable, _known(frame, functional))
-    fit, counted = fit_rounds(frame, first, measurer, purse, rounds)
+    fit, counted, rows = fit_rounds(frame, first, measurer, purse, rounds)
     again = {i: each for i, each in counted.items() if each is not histograms[i]}
     cells = [spread_anew(each, again[i]) if i in again else each for i, each in enumerate(frame.cells)]
     frame = replace(frame, cells=tuple(cells))
     tables = measure_links(frame, fit, links, histograms, measurer, purse)
-    return replace(build_network(frame, fit, histograms, tables, purse), maps=maps.learned)
+    network = build_network(frame, fit, histograms, tables, purse)
+    return replace(network, maps=maps.learned, num_rows=rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.frame import Frame
-from kamino.model.marginal.graph.inference import Fit, Key, Measurement, combine, infer
+from kamino.model.marginal.graph.inference import LEAST_SIGMA, Fit, Key, Measurement, combine, infer
 from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
@@ -103,10 +103,11 @@ class RoundPlan:
 
 def fit_rounds(
     frame: Frame, first: Sequence[Measurement], measurer: Measurer, purse: Purse, plan: RoundPlan
-) -> tuple[Fit, dict[int, Histogram]]:
+) -> tuple[Fit, dict[int, Histogram], float]:
     """Measure in rounds until the budget, but for what is reserved, is used.
 
-    Returns the fitted model, and the histograms of the plan with what was counted again.
+    Returns the fitted model, the histograms of the plan with what was counted again, and the number of rows by all that
+    was measured.
     """
     levels, noisy = frame.levels, purse.noise_multiplier > 0
     histograms = dict(plan.histograms)
@@ -157,7 +158,19 @@ def fit_rounds(
         now = pair_answers(frame, fit) if noisy else {}
     if noisy:
         fit = _polish(frame, cliques, measured, before, now, fit, plan.effort, prior)
-    return fit, histograms
+    return fit, histograms, count_rows(measured)
+
+
+def count_rows(measured: Sequence[Measurement]) -> float:
+    """Estimate the number of rows from the totals of all tables of counts, by inverse variance; at least 1.
+
+    Guarantees:
+        Few rows with many columns are counted within a few percent.  [test_rows_are_counted_by_all_tables]
+    """
+    tables = [each for each in measured if not each.is_interaction]
+    weights = [1 / max(float((each.sigma**2).sum()), LEAST_SIGMA**2) for each in tables]
+    total = sum(weight * float(each.counts.sum()) for weight, each in zip(weights, tables, strict=True))
+    return max(total / max(sum(weights), 1e-300), 1.0)
 
 
 def _measure_parities(
