@@ -20,7 +20,7 @@ from kamino.model.marginal.maps.relative import (
     onto_simplex,
     quantile_bins,
 )
-from kamino.model.marginal.marginal_schedule import MarginalSettings
+from kamino.model.marginal.marginal_schedule import RELATIONS, Hints, MarginalSettings, plan_marginal
 from kamino.model.marginal.network import MarginalModel
 from kamino.model.protocol import CodeMap, ConditionalMap, ModelAttribute
 
@@ -310,3 +310,13 @@ def test_margins_after_relations_are_kept() -> None:
         assert any(node.relative is not None for node in model.nodes)
         drawn = model.sample(rows, np.random.default_rng(seed))
         assert abs(drawn["u"].mean() - columns["u"].mean()) < 0.01
+
+
+def test_what_is_tied_is_planned_as_a_base() -> None:
+    """Distances of tied attributes are measured, and so are planned; where all are tied there is nothing to read."""
+    some, every = (
+        plan_marginal(ATTRIBUTES, noise_multiplier=4.0, hints=Hints(tied=frozenset(tied))).schedule.part(RELATIONS)
+        for tied in ("x", "xyz")
+    )
+    assert some[0].attributes == ("x", "y", "z")
+    assert not every

@@ -306,8 +306,9 @@ class _Draft:
     def relations(self) -> Iterator[PlannedRelease]:
         """Close relations of ordered attributes, if their distances from independence show any."""
         limits = self.settings.relations
-        names = tuple(a.name for a in self.attributes if can_relate(a) and a.name not in self.hints.tied)
-        if len(names) < 2 or limits.most_share == 0:
+        names = tuple(a.name for a in self.attributes if can_relate(a))
+        # What is tied is a base only: there has to be something to read by it.
+        if len(names) < 2 or self.hints.tied.issuperset(names) or limits.most_share == 0:
             return
         yield PlannedRelease(
             part=RELATIONS,

@@ -97,7 +97,7 @@ def measure_relations(
         What its bins tell apart is read in bins.  [test_few_values_are_read_in_bins]
     """
     usable = [i for i, a in enumerate(frame.attributes) if can_relate(a) and frame.sizes[i] > 2 and i not in without]
-    if len(usable) < 2 or limits.most_share == 0:
+    if len(usable) < 2 or tied.issuperset(usable) or limits.most_share == 0:
         return Relations(frame=frame)
     strengths = _strengths(frame, ones, usable, measurer, purse, limits)
     tied |= {i for i in usable if values_told(histograms[i]) < HIDDEN * frame.sizes[i]}
