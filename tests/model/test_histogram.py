@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kamino.model.marginal.columns import denoise
 from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins
 from kamino.model.marginal.columns.denoise import SPIKE, even_out, even_out_lines, shrink
 from kamino.model.marginal.columns.histogram import first_cells, level_shares, levels, measure_histogram
@@ -56,6 +57,22 @@ def test_smoothing_an_even_histogram_takes_most_noise_out():
     assert np.abs(smooth - 50).mean() < 0.4 * np.abs(noisy - 50).mean()
     assert smooth.sum() == pytest.approx(noisy.sum())
     assert smooth.min() >= 0
+
+
+def test_shifts_bring_counts_nearer(monkeypatch):
+    """Two humps and a thin floor: one halving alone gives what it cannot split at a cut to the wrong side of it."""
+    rng = np.random.default_rng(3)
+    place, width = np.arange(128), np.ones(128, dtype=np.int64)
+    errors: dict[int, list[float]] = {1: [], denoise.SHIFTS: []}
+    for at in rng.uniform(0, 128, (60, 2)):
+        true = 5.0 + sum(200 * np.exp(-np.abs(place - middle) / 4) for middle in at)
+        noisy = np.round(true + rng.normal(0, 60, 128))
+        for shifts, found in errors.items():
+            monkeypatch.setattr(denoise, "SHIFTS", shifts)
+            apart = even_out(noisy, width, 60.0, np.zeros(128, bool)) - true
+            found.append(np.abs(apart.reshape(16, 8).sum(axis=1)).sum())
+    one, many = np.mean(errors[1]), np.mean(errors[max(errors)])
+    assert many < 0.95 * one, (one, many)
 
 
 def test_shrinking_a_wide_histogram_takes_most_noise_out():

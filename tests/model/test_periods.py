@@ -81,7 +81,7 @@ def test_hardly_any_rhythm_is_found_in_noise():
     attribute = ModelAttribute(name="x", size=10_000, ordered=True, phase=Phase(factors=(10, 10)))
     columns = [rng.integers(0, 10_000, 5000) for _ in range(50)]
     found = [measure_histogram(attribute, counter(attribute, codes, 10.0, rng)) for codes in columns]
-    # 100 digits: more than 31 have a chance below 1e-4. The noise of a count is a tenth of it here.
+    # 100 digits: more than 31 have a chance below 1e-4.
     digits = [part for each in found if each.weights is not None for part in each.weights.parts]
     assert sum(part.max() - part.min() > 1e-9 for part in digits) <= 31
     assert all(np.abs(part * 10 - 1).max() < 0.25 for part in digits)

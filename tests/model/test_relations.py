@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,7 @@ from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.model.marginal.fit_marginal import fit_marginal
 from kamino.model.marginal.maps.bases import choose_bases
-from kamino.model.marginal.maps.functions import function_distance
+from kamino.model.marginal.maps.functions import EXPLAINED, explained, function_distance
 from kamino.model.marginal.maps.relations import RelationLimits
 from kamino.model.marginal.maps.relative import (
     NoisyTable,
@@ -210,6 +213,23 @@ def test_what_is_no_function_is_not_read_as_one() -> None:
     nullable = {**narrow, "z": narrow["y"], "y": narrow["z"] % SIZE}
     model = fit_marginal(MemoryMeasurer(nullable, seed=4), ATTRIBUTES, noise_multiplier=4.0)
     assert all(node.relative is None for node in model.nodes)
+
+
+def test_two_parts_of_a_table_are_no_line() -> None:
+    """Zeros go with zeros, and what is above zero falls: the best line is a narrow one, and explains nothing."""
+    rows = np.zeros(64)
+    rows[:26], rows[26:] = 90.0, 60.0
+    table = np.zeros((64, 64))
+    table[:26, :26] = rows[:26, None] / 26
+    table[np.arange(26, 64), 89 - np.arange(26, 64)] = rows[26:]
+    for seed in range(5):
+        noisy = noisy_table(table, 15.0, seed, group=8)
+        noisy = replace(noisy, fine_sigma=math.inf)
+        falling = gaussian_copula(rows / rows.sum(), table.sum(axis=0) / table.sum(), -0.99)
+        assert explained(noisy, falling) < EXPLAINED / 2
+        line = np.diag(rows)
+        rising = gaussian_copula(rows / rows.sum(), rows / rows.sum(), 0.997)
+        assert explained(replace(noisy_table(line, 15.0, seed, group=8), fine_sigma=math.inf), rising) > 0.8
 
 
 def test_a_conditional_map_reads_two_columns() -> None:

@@ -103,7 +103,8 @@ def estimate_weights(phase: Phase, runs: Runs, noisy: FloatArray, sigma: float) 
     # What the even counts owe to noise in a family's count; what all phases share of it cancels.
     noise = np.bincount(family, weights=runs.sigma[rest] ** 2) / np.bincount(family)
     variance = sigma**2 + np.bincount(where, weights=runs.sigma[spike] ** 2, minlength=phase.count)
-    variance = variance + noise @ (share - 1.0 / phase.count) ** 2
+    # Even phases of so many rows differ by chance, noise or not.
+    variance = variance + noise @ (share - 1.0 / phase.count) ** 2 + even
     surprise = np.where(seen, left - even, 0.0)
     surprise[seen] -= np.average(surprise[seen], weights=1 / np.maximum(variance[seen], 1e-12))
     trust = _trust(surprise[seen], variance[seen])

@@ -19,7 +19,7 @@ from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.fine_bins import cut_finely, fine_margin, read_relative
-from kamino.model.marginal.maps.relative import NoisyTable, Relative, best_copula
+from kamino.model.marginal.maps.relative import NoisyTable, Relative, best_copula, misfit
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Candidate, Cells, FloatArray, Measurer, ModelAttribute
 
@@ -30,6 +30,9 @@ NEARLY = 0.8
 SIDE, CLEAR_SKETCH = 8, 10.0
 #: From this correlation of normal scores on, what is left of an attribute is a quarter of a deviation: less than a bin.
 FUNCTION = 0.97
+#: A line is believed if it explains this part of what the rough table shows: noise in the two columns' own counts takes
+#: a tenth or two off a true line, and a wrong one explains next to nothing.
+EXPLAINED = 0.5
 #: The least share of the budget that a table is asked for with.
 LEAST_SHARE = 1e-4
 
@@ -57,6 +60,7 @@ def measure_functions(
     Guarantees:
         A function is kept where rows are few.  [test_functions_of_few_rows_are_kept]
         What is none is not read as one.  [test_what_is_no_function_is_not_read_as_one]
+        Nor is what has the best line of all but does not lie on it.  [test_two_parts_of_a_table_are_no_line]
     """
     share = max((purse.noise_multiplier * CLEAR_SKETCH * SIDE / frame.num_rows) ** 2, LEAST_SHARE)
     if not bases or share > limits.each or share * len(bases) > limits.most_share:
@@ -68,7 +72,7 @@ def measure_functions(
     for own, base in bases.items():
         table = _sketch(frame, (base, own), cells, measurer, purse, share)
         joint, correlation = best_copula(table, margins[base], margins[own])
-        if abs(correlation) >= FUNCTION:
+        if abs(correlation) >= FUNCTION and explained(table, joint) >= EXPLAINED:
             relatives[own] = read_relative(frame, own, base, cells, joint, 1)
     return relatives
 
@@ -106,6 +110,18 @@ def _sketch(
         coarse_sigma=max(multiplier, LEAST_SIGMA),
         group=SIDE,
     )
+
+
+def explained(table: NoisyTable, joint: FloatArray) -> float:
+    """Return how much of what a rough table shows beyond independence and noise a joint distribution explains.
+
+    1 is all of it. Some line is always the best one, also of a table that has none.
+    """
+    independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    total = float(table.coarse.sum())
+    # Noise alone leaves 1 for each cell.
+    left, whole = (misfit(table, total * each) - table.coarse.size for each in (joint, independent))
+    return 1 - left / whole if whole > 0 else 0.0
 
 
 def function_distance(first: FloatArray, second: FloatArray) -> float:

@@ -88,10 +88,10 @@ def best_copula(noisy: NoisyTable, rows: FloatArray, columns: FloatArray) -> tup
     correlations = [sign * size for size in CORRELATIONS for sign in (1, -1)]
     found = [(x[:, None] * y[None, :], 0.0)]
     found += [(fit_margins(gaussian_copula(x, y, each), x, y), each) for each in correlations]
-    return min(found, key=lambda each: _misfit(noisy, total * each[0]))
+    return min(found, key=lambda each: misfit(noisy, total * each[0]))
 
 
-def _misfit(noisy: NoisyTable, table: FloatArray) -> float:
+def misfit(noisy: NoisyTable, table: FloatArray) -> float:
     """Return minus twice the log likelihood of expected counts, up to a constant."""
     coarse = _sum_blocks(table, noisy.group)
     fine = float(((noisy.fine - table) ** 2).sum()) / noisy.fine_sigma**2
