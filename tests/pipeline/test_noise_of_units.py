@@ -59,15 +59,22 @@ def visits(people: int = 2000, each: int = 5) -> pa.Table:
 def believed() -> Iterator[list[tuple[tuple[str, ...], float]]]:
     """Collect what a fit takes for the noise of each release: of histograms, tables, interactions and distances."""
     found: list[tuple[tuple[str, ...], float]] = []
-    histogram, measure, shrink = fit_marginal.measure_histogram, Frame.measure, scoring.shrink_scores
+    first, histogram = fit_marginal.measure_first, fit_marginal.measure_histogram
+    measure, shrink = Frame.measure, scoring.shrink_scores
 
-    def noted_histogram(attribute: Any, count: Any) -> Any:
-        def noted(*args: Any) -> Any:
+    def noted(attribute: Any, count: Any) -> Any:
+        def noted_count(*args: Any) -> Any:
             counts, sigma = count(*args)
             found.append(((attribute.name,), sigma))
             return counts, sigma
 
-        return histogram(attribute, noted)
+        return noted_count
+
+    def noted_first(attribute: Any, count: Any) -> Any:
+        return first(attribute, noted(attribute, count))
+
+    def noted_histogram(attribute: Any, count: Any, *known: Any) -> Any:
+        return histogram(attribute, noted(attribute, count), *known)
 
     def noted_measure(self: Frame, *args: Any, **others: Any) -> Measurement:
         made = measure(self, *args, **others)
@@ -81,6 +88,7 @@ def believed() -> Iterator[list[tuple[tuple[str, ...], float]]]:
         return shrink(noisy, sigma)
 
     with (
+        patch.object(fit_marginal, "measure_first", noted_first),
         patch.object(fit_marginal, "measure_histogram", noted_histogram),
         patch.object(Frame, "measure", noted_measure),
         patch.object(scoring, "shrink_scores", noted_scores),

@@ -13,7 +13,7 @@ import numpy as np
 
 from kamino.model.marginal.assemble import build_network, measure_links
 from kamino.model.marginal.columns.binning import BinLimits, bin_counts, choose_bins, spread_anew
-from kamino.model.marginal.columns.histogram import Histogram, first_map, measure_histogram
+from kamino.model.marginal.columns.histogram import Count, Histogram, Rows, first_map, measure_first, measure_histogram
 from kamino.model.marginal.columns.resolution import group_bins
 from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
@@ -72,8 +72,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     place = positions(attributes)
     purse = Purse(noise_multiplier=plan.deviation)
     measurer = InDeviations(measurer=measurer, distance=plan.distance)
-    histograms = _measure_histograms(measurer, plan, purse)
-    num_rows = estimate_rows(histograms)
+    histograms, num_rows = _measure_histograms(measurer, plan, purse)
     order = tuple(place[name] for name in plan.sequence) if plan.sequence is not None else None
     functional = [(place[x], place[y]) for x, y in plan.hints.functional]
     before = purse.spent
@@ -186,10 +185,10 @@ def _rounds(plan: MarginalPlan, frame: Frame, taken: float) -> tuple[tuple[Plann
     return tuple((replace(part[0], share=score), *part[1:]) for part, score in zip(parts, scores, strict=True))
 
 
-def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) -> list[Histogram]:
-    """Measure all fine histograms."""
+def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) -> tuple[list[Histogram], float]:
+    """Measure all fine histograms, the first levels of all first; return them and the number of rows."""
 
-    def one(attribute: ModelAttribute) -> Histogram:
+    def counter(attribute: ModelAttribute) -> Count:
         planned = [each for each in plan.schedule.part(HISTOGRAMS) if each.attributes == (attribute.name,)]
 
         def count(code_map: CodeMap, level: int) -> tuple[FloatArray, float]:
@@ -198,11 +197,17 @@ def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) ->
             counts = measurer.marginal((attribute.name,), binning, noise_multiplier=multiplier)
             return np.asarray(counts, dtype=float), multiplier
 
-        return measure_histogram(attribute, count)
+        return count
 
-    firsts = [Candidate(attributes=(a.name,), binning={a.name: first_map(a)}) for a in plan.attributes]
-    measurer.expect(firsts)
-    return [one(attribute) for attribute in plan.attributes]
+    attributes, counters = plan.attributes, [counter(attribute) for attribute in plan.attributes]
+    measurer.expect([Candidate(attributes=(a.name,), binning={a.name: first_map(a)}) for a in attributes])
+    firsts = [measure_first(a, count) for a, count in zip(attributes, counters, strict=True)]
+    rows = [first.rows for first in firsts]
+    found = []
+    for i, (attribute, count, first) in enumerate(zip(attributes, counters, firsts, strict=True)):
+        others = Rows.by_all([*rows[:i], *rows[i + 1 :]]) if len(rows) > 1 else None
+        found.append(measure_histogram(attribute, count, first, others))
+    return found, Rows.by_all(rows).number
 
 
 def _measure_bins(measurer: Measurer, frame: Frame, plan: MarginalPlan, purse: Purse) -> list[Measurement]:
@@ -228,13 +233,6 @@ def _with_resolutions(frame: Frame, ones: Sequence[Measurement], settings: Margi
         if null is not None and size > 2:
             nulls[i] = (np.arange(size) == null).astype(np.int64)
     return replace(frame, groups=groups, nulls=nulls if settings.groups else {}, interactions=settings.interactions)
-
-
-def estimate_rows(histograms: Sequence[Histogram]) -> float:
-    """Estimate the number of rows from the totals of all histograms, by inverse variance; at least 1."""
-    variance = np.array([max(h.total_sigma**2, 1e-9) for h in histograms])
-    totals = np.array([h.total for h in histograms])
-    return max(float((totals / variance).sum() / (1 / variance).sum()), 1.0)
 
 
 def _make_frame(

@@ -17,7 +17,11 @@ SPIKE = 6.0
 
 
 def even_out(
-    noisy: FloatArray, width: IntArray | FloatArray, sigma: float | FloatArray, alone: NDArray[np.bool_]
+    noisy: FloatArray,
+    width: IntArray | FloatArray,
+    sigma: float | FloatArray,
+    alone: NDArray[np.bool_],
+    rows: tuple[float, float] | None = None,
 ) -> FloatArray:
     """Smooth an ordered histogram: halve it again and again, and split evenly wherever noise could explain the rest.
 
@@ -25,17 +29,23 @@ def even_out(
     places at which halving may begin (cycle spinning: Coifman and Donoho, 1995): where a histogram happens to be cut
     in two matters little then. Cells that stand far above their noise keep their counts and are left out of the
     halving, which would wear them down level by level; so do cells marked `alone` (null). An even split is one in
-    proportion to `width`, in codes or in weights of codes.
+    proportion to `width`, in codes or in weights of codes. The sum of all cells, `rows`, may be known from elsewhere,
+    with its standard deviation: few rows beside spikes that no cell shows are what these leave of it.
 
     Guarantees:
         A spike keeps its rows, however many cells lie beside it.  [test_noise_beside_a_spike_takes_none_of_it]
+        Thin tails beside spikes stay where all rows are known.  [test_tails_beside_spikes_are_kept]
         Counts are nearer to the truth than those of one halving.  [test_shifts_bring_counts_nearer]
     """
     counts = np.where(alone, np.maximum(noisy, 0.0), 0.0)
     cells = np.flatnonzero(~alone)
     if len(cells):
         noise = np.zeros(len(noisy)) + sigma
-        counts[cells] = even_out_lines(noisy[None, cells], width[None, cells], noise[None, cells])[0]
+        known = None
+        if rows is not None:
+            around = np.sqrt(rows[1] ** 2 + (noise[alone] ** 2).sum())
+            known = np.array([rows[0] - counts.sum()]), np.array([around])
+        counts[cells] = even_out_lines(noisy[None, cells], width[None, cells], noise[None, cells], known)[0]
     return counts
 
 

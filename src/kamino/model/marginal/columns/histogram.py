@@ -7,8 +7,9 @@ wherever it is, and no table of the size of the domain is ever made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,20 @@ PHASES = -1
 Count = Callable[[CodeMap, int], tuple[FloatArray, float]]
 
 
+class Rows(NamedTuple):
+    """How many rows there are, and the standard deviation of that."""
+
+    number: float
+    deviation: float
+
+    @staticmethod
+    def by_all(found: Sequence[Rows]) -> Rows:
+        """Join several counts of the same rows by inverse variance; at least one row."""
+        weights = np.array([max(each.deviation**2, 1e-9) ** -1 for each in found])
+        mean = float(weights @ np.array([each.number for each in found]) / weights.sum())
+        return Rows(number=max(mean, 1.0), deviation=float(weights.sum() ** -0.5))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Histogram:
     """Runs of codes that cover a domain: noisy counts, their standard deviation, and the counts after denoising.
@@ -54,8 +69,6 @@ class Histogram:
     noisy: FloatArray
     sigma: FloatArray
     counts: FloatArray
-    total: float
-    total_sigma: float
     family: IntArray
     weights: PhaseWeights | None = None
 
@@ -147,8 +160,18 @@ def phase_counts(phase: Phase) -> tuple[int, int]:
     return len(phase.factors), max(phase.factors)
 
 
-def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
+def measure_first(attribute: ModelAttribute, count: Count) -> FirstCounts:
+    """Measure the first level of an attribute's histogram."""
+    code_map = first_map(attribute)
+    return _join_ends(attribute, code_map.starts, *count(code_map, 0))
+
+
+def measure_histogram(
+    attribute: ModelAttribute, count: Count, first: FirstCounts | None = None, rows: Rows | None = None
+) -> Histogram:
     """Measure and denoise the 1-way histogram of one attribute, and its phases where runs are wider than a code.
+
+    Its `first` level may have been measured already, and the number of `rows` be known from elsewhere.
 
     Guarantees:
         What it asks for, and with which share, depends on the schema and on what was released.
@@ -156,9 +179,8 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     """
     depth = levels(attribute)
     phase = measured_phase(attribute)
-    code_map = first_map(attribute)
-    first = _join_ends(attribute, code_map.starts, *count(code_map, 0))
-    found = _settle_first(attribute, first, None)
+    first = measure_first(attribute, count) if first is None else first
+    found = _settle_first(attribute, first, None, rows)
     cuts = []
     for level in range(1, depth):
         cut = _measure_cut(found, count, level)
@@ -171,7 +193,7 @@ def measure_histogram(attribute: ModelAttribute, count: Count) -> Histogram:
     weights = measure(phase, _runs(attribute, found), lambda digit: count(digit, PHASES))
     if weights is None:
         return found
-    found = _settle_first(attribute, first, weights)
+    found = _settle_first(attribute, first, weights, rows)
     for cut in cuts:
         found = _settle_cut(found, cut)
     return found
@@ -192,7 +214,7 @@ def _runs(attribute: ModelAttribute, found: Histogram) -> Runs:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _First:
+class FirstCounts:
     """The cells of the first level with their noisy counts; those marked `alone` say nothing of their neighbours."""
 
     starts: IntArray
@@ -200,8 +222,13 @@ class _First:
     sigma: FloatArray
     alone: NDArray[np.bool_]
 
+    @property
+    def rows(self) -> Rows:
+        """The number of rows by these counts."""
+        return Rows(number=float(self.noisy.sum()), deviation=float(np.sqrt((self.sigma**2).sum())))
 
-def _join_ends(attribute: ModelAttribute, starts: IntArray, noisy: FloatArray, sigma: float) -> _First:
+
+def _join_ends(attribute: ModelAttribute, starts: IntArray, noisy: FloatArray, sigma: float) -> FirstCounts:
     """Join the ends of a wide range with the cells beside them, but those that stand out of the noise."""
     is_null = starts == attribute.null_code if attribute.null_code is not None else np.zeros(len(starts), bool)
     alone, group = is_null.copy(), np.arange(len(starts))
@@ -215,21 +242,24 @@ def _join_ends(attribute: ModelAttribute, starts: IntArray, noisy: FloatArray, s
     kept = distinct(group)
     place = np.searchsorted(kept, group)
     sums, variance = sum_groups(place, noisy, len(kept)), np.bincount(place) * sigma**2
-    return _First(starts=starts[kept], noisy=sums, sigma=np.sqrt(variance), alone=alone[kept])
+    return FirstCounts(starts=starts[kept], noisy=sums, sigma=np.sqrt(variance), alone=alone[kept])
 
 
-def _settle_first(attribute: ModelAttribute, first: _First, weights: PhaseWeights | None) -> Histogram:
+def _settle_first(
+    attribute: ModelAttribute, first: FirstCounts, weights: PhaseWeights | None, rows: Rows | None
+) -> Histogram:
     """Denoise the counts of the first cells."""
     starts, noisy, sigma = first.starts, first.noisy, first.sigma
-    mass = _mass(starts, attribute.size, weights)
+    if attribute.ordered:
+        counts = even_out(noisy, _mass(starts, attribute.size, weights), sigma, first.alone, rows)
+    else:
+        counts = shrink(noisy, float(sigma.max()))
     return Histogram(
         size=attribute.size,
         starts=starts,
         noisy=noisy,
         sigma=sigma,
-        counts=even_out(noisy, mass, sigma, first.alone) if attribute.ordered else shrink(noisy, float(sigma.max())),
-        total=float(noisy.sum()),
-        total_sigma=float(np.sqrt((sigma**2).sum())),
+        counts=counts,
         family=starts,
         weights=weights,
     )
