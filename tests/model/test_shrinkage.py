@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kamino.model.marginal.adaptive_shrinkage import believed
 from kamino.model.marginal.graph.measurement import Measurement
 from kamino.model.marginal.graph.shrinkage import shrink_pair, with_margins
 
@@ -111,3 +112,18 @@ def test_null_has_no_rank() -> None:
     found, plain = (shrink_pair(given, expected, expected, each).counts for each in (ranked, None))
     np.testing.assert_allclose(found[-1], plain[-1], atol=SIGMA)
     np.testing.assert_allclose(found.sum(axis=0), given.counts.sum(axis=0), atol=1e-6)
+
+
+def test_problems_of_shrinkage_are_separate() -> None:
+    rng = np.random.default_rng(8)
+    found = rng.normal(0, rng.choice([1.0, 9.0], (6, 40)))
+    noise, scale, counted = np.ones((6, 40)), rng.uniform(1, 50, (6, 40)), rng.random((6, 40)) < 0.8
+    counted[2] = False
+    together = believed(found, noise, scale, counted)
+    assert np.isfinite(together).all()
+    for line in range(6):
+        alone = believed(found[line], noise[line], scale[line], counted[line])
+        np.testing.assert_allclose(together[line], alone, rtol=1e-9)
+    kept = counted[0]
+    left_out = believed(found[0][kept], noise[0][kept], scale[0][kept])
+    np.testing.assert_allclose(together[0][kept], left_out, rtol=1e-9)

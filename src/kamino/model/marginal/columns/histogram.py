@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kamino.arrays import distinct
-from kamino.model.marginal.columns.denoise import BELIEVE, SPIKE, even_out, even_out_lines, shrink
+from kamino.model.marginal.columns.denoise import SPIKE, even_out, even_out_lines, shrink
 from kamino.model.marginal.columns.periods import PHASE_SHARE, Runs, measure_phase
 from kamino.model.marginal.columns.roundings import measure_rounding, most_endings, num_counts
 from kamino.model.marginal.graph.factor import sum_groups
@@ -35,8 +35,6 @@ CLEAR_END = 4.0
 #: The first level's share of an attribute's budget, where others follow.
 FIRST_SHARE = 0.6
 
-#: A split of round numbers is believed if it is this many standard deviations away from what their endings make of it.
-BELIEVE_ROUND = 3.0
 #: The level, in a sense, at which the digits of a phase are counted: after all others.
 PHASES = -1
 #: Asks for noisy counts through a code map, at a level (0 is the first); says the noise they came with.
@@ -265,14 +263,6 @@ def _settle_first(
     )
 
 
-def _believed(weights: PhaseWeights | None) -> float:
-    """Return how many standard deviations a split must be away from an even one to be believed.
-
-    Where numbers are round, most narrow runs hold next to none: noise must not fill them.
-    """
-    return BELIEVE if weights is None or weights.rounding is None else BELIEVE_ROUND
-
-
 def _mass(starts: IntArray, size: int, weights: PhaseWeights | None) -> IntArray | FloatArray:
     """Return how much runs of codes hold if nothing but the phase matters."""
     width = np.diff(starts, append=size)
@@ -320,7 +310,7 @@ def _settle_cut(coarse: Histogram, cut: _Cut) -> Histogram:
         heavy = cut.heavy[pieces == length]
         mine = first[pieces == length][:, None] + np.arange(length)
         known = coarse.counts[heavy], coarse.sigma[heavy]
-        part = even_out_lines(noisy[mine], mass[mine], cut.sigma, known, believed=_believed(coarse.weights))
+        part = even_out_lines(noisy[mine], mass[mine], cut.sigma, known)
         whole = coarse.counts[heavy][:, None]
         found = part.sum(axis=1, keepdims=True)
         scale = np.divide(whole, found, out=np.zeros(found.shape), where=found > 0)

@@ -2,8 +2,8 @@
 
 A pair is measured because some of its cells are not as the model expects; most of the others are, and there a noisy
 count is worse than the expectation. How far the cells of one pair lie from what was expected is described by normal
-distributions of mean 0 whose variances are multiples of the expected counts, mixed as best explains all of its cells
-(adaptive shrinkage, Stephens 2017); each cell then keeps the part that such a prior lets one believe.
+distributions of mean 0 whose variances are multiples of the expected counts (see `adaptive_shrinkage`); each cell then
+keeps the part that such a prior lets one believe.
 
 The prior comes from the same cells, so that it takes off too much where these are few: of k free numbers, the noise is
 taken for (k - 2) / k of what it is, as James and Stein's estimator does, and for half of it at least.
@@ -20,13 +20,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from kamino.model.marginal.adaptive_shrinkage import believed
 from kamino.model.marginal.graph.factor import FloatArray
 from kamino.model.marginal.graph.measurement import LEAST_SIGMA, Measurement
 
 #: The part of the variance of the noise that the prior is set against, at least.
 LEAST_BELIEVED = 0.5
-#: Variances of the prior that are mixed, and steps of expectation-maximisation.
-_VARIANCES, _STEPS = 24, 60
 #: Rounds of proportional fitting, and what stands for a count of zero in it.
 _FITTINGS, _ZERO = 20, 1e-9
 
@@ -92,23 +91,3 @@ def _interactions(table: FloatArray) -> FloatArray:
     rest = table - table.mean(axis=0, keepdims=True)
     centred: FloatArray = rest - rest.mean(axis=1, keepdims=True)
     return centred
-
-
-def believed(rest: FloatArray, noise: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return the part of each number that is believed: its posterior mean, as a share of it.
-
-    `noise` are the variances of their noise; the prior's are multiples of `scale`, mixed as all numbers together say.
-    """
-    lowest = float(np.min(noise / scale)) / 100
-    highest = max(float(np.max(rest**2 / scale)), 2 * lowest)
-    grid = np.concatenate([[0.0], np.geomspace(lowest, highest, _VARIANCES)])
-    prior = scale[:, None] * grid
-    both = noise[:, None] + prior
-    log = -0.5 * (rest[:, None] ** 2 / both + np.log(both))
-    like = np.exp(log - log.max(axis=1, keepdims=True))
-    weight = np.full(len(grid), 1 / len(grid))
-    for _ in range(_STEPS):
-        weight = weight * (like / (like @ weight)[:, None]).mean(axis=0)
-    joint = like * weight
-    share: FloatArray = (joint * (prior / both)).sum(axis=1) / joint.sum(axis=1)
-    return share

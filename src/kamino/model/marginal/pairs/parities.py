@@ -16,10 +16,10 @@ from itertools import combinations
 
 import numpy as np
 
+from kamino.model.marginal.adaptive_shrinkage import believed
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.inference import Fit, Measurement
 from kamino.model.marginal.graph.junction import Clique, Graph
-from kamino.model.marginal.graph.shrinkage import believed
 from kamino.model.marginal.pairs.scoring import CLEAR_SCORES, draw_model_rows
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import FloatArray, Measurer, ModelAttribute
