@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.model.marginal.fit_marginal import fit_marginal
+from kamino.model.marginal.maps import partners
 from kamino.model.marginal.maps.bases import choose_bases
 from kamino.model.marginal.maps.functions import EXPLAINED, explained, function_distance
 from kamino.model.marginal.maps.relations import RelationLimits
@@ -292,8 +293,53 @@ def test_few_values_are_read_in_bins() -> None:
     assert "y" not in bases
 
 
+def loose_columns(rows: int, kind: str) -> dict[str, np.ndarray]:
+    """A column z that follows x loosely; w says something of what that leaves, or as much of z as x does."""
+    rng = np.random.default_rng(6)
+    w = rng.integers(0, 3, rows)
+    if kind == "residual":
+        x = rng.gamma(2.0, 40.0, rows)
+        z = x + 14 * (w - 1) + rng.normal(0, 12, rows)
+    else:
+        x = 80 * w + 80 + rng.normal(0, 25, rows)
+        z = 80 * w + 80 + 0.3 * (x - 80 * w - 80) + rng.normal(0, 12, rows)
+    both = (np.clip(each, 0, SIZE - 1).astype(np.int64) for each in (x, z))
+    return {"x": next(both), "y": rng.integers(0, SIZE, rows), "z": next(both), "w": w}
+
+
+@pytest.mark.parametrize("kind", ["residual", "partner"])
+def test_what_has_other_partners_is_read_in_bins(kind: str) -> None:
+    columns = loose_columns(30_000, kind)
+    measurer = MemoryMeasurer(columns, seed=3)
+    model = fit_marginal(measurer, ATTRIBUTES, noise_multiplier=4.0)
+    read = {node.attribute.name: node.relative.view.base for node in model.nodes if node.relative is not None}
+    assert (read.get("z") == "x") == (kind == "residual")
+
+
+def test_distances_of_normal_attributes_are_those_of_copulas() -> None:
+    """In fifty even bins, of which each hides a little."""
+    even = np.full(50, 1 / 50)
+    for correlation, distance in zip(partners._CORRELATIONS[:-2], partners._DISTANCES[:-2], strict=True):
+        table = gaussian_copula(even, even, correlation)
+        assert np.abs(table / table.sum() - 1 / 50**2).sum() / 2 == pytest.approx(distance, abs=0.012)
+
+
+def test_closed_relations_are_not_read() -> None:
+    strength = {(0, 1): 0.65, (0, 2): 0.6, (1, 2): 0.7}
+    assert choose_bases(strength, None, 0.5) == {0: 1, 2: 1}
+    assert choose_bases(strength, None, 0.5, closed=frozenset({(0, 1)})) in ({0: 2, 1: 2}, {1: 0, 2: 0})
+    every = frozenset((own, base) for pair in strength for own, base in (pair, pair[::-1]))
+    assert choose_bases(strength, None, 0.5, closed=every) == {}
+
+
 @pytest.mark.parametrize(
-    "columns", [close_columns(20_000), function_columns(3_000, 0.0)], ids=["relations", "function"]
+    "columns",
+    [
+        close_columns(20_000),
+        function_columns(3_000, 0.0),
+        loose_columns(30_000, "residual"),
+    ],
+    ids=["relations", "function", "loose"],
 )
 def test_a_model_with_relations_depends_on_releases_only_and_is_saved(columns: dict[str, np.ndarray]) -> None:
     measurer = MemoryMeasurer(columns, seed=2)

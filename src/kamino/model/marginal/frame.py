@@ -63,9 +63,7 @@ class Frame:
     @cached_property
     def levels(self) -> Levels:
         """The variables of the graphical model: the bins of each attribute, and their groups where there are some."""
-        bases = {relative.view.base for relative in self.relatives.values()}
-        usual = [i for i, a in enumerate(self.attributes) if i not in self.relatives and a.name not in bases]
-        return Levels(sizes=self.sizes, groups={a: self.groups[a] for a in usual if a in self.groups})
+        return Levels(sizes=self.sizes, groups={a: g for a, g in self.groups.items() if a not in self.relatives})
 
     @property
     def after(self) -> dict[int, int]:

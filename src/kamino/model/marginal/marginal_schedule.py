@@ -25,7 +25,8 @@ from kamino.model.marginal.frame import positions
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.maps.part_maps import Following
-from kamino.model.marginal.maps.relations import INDEPENDENCE, RelationLimits, can_relate
+from kamino.model.marginal.maps.partners import INDEPENDENCE
+from kamino.model.marginal.maps.relations import RelationLimits, can_relate
 from kamino.model.marginal.maps.step_maps import MOST_STEPS, can_step
 from kamino.model.marginal.pairs.parities import has_parity, most_parities
 from kamino.model.marginal.pairs.rounds import Effort, most_marginals, single_weight
@@ -322,6 +323,20 @@ class _Draft:
             noise_multiplier=self.noise(limits.scores),
             most_cells=math.comb(len(names), 2),
             share=limits.scores,
+            whole=self.noise_multiplier,
+        )
+        yield PlannedRelease(
+            part=RELATIONS,
+            kind="vector",
+            what="distances of such attributes and others from independence, if a relation is strong but not close",
+            says=INDEPENDENCE,
+            attributes=self.names,
+            choose=len(self.names),
+            or_fewer=True,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(limits.partners),
+            most_cells=max(1, *(used * (len(self.names) - used) for used in range(1, len(names) + 1))),
+            share=limits.partners,
             whole=self.noise_multiplier,
         )
         yield PlannedRelease(

@@ -16,13 +16,14 @@ def choose_bases(
     sequence: Sequence[int] | None,
     strong: float,
     tied: frozenset[int] = frozenset(),
+    closed: frozenset[tuple[int, int]] = frozenset(),
 ) -> dict[int, int]:
     """Return what is read relative to what: {attribute: its base}, so that the relations together tell most.
 
     A relation of strength s tells -log(1 - s * s): one that is nearly a function is worth several loose ones. Bases are
     added one by one, the best first, and exchanged for better ones; an attribute has the closest of them. A base is no
     key of the result. With a sequence, a base comes before what is read relative to it. Attributes of `tied` are bases
-    only.
+    only; no relation (attribute, base) of `closed` is read.
 
     Guarantees:
         A function is read by what it is a function of, not by a base of many.  [test_the_closest_base_is_chosen]
@@ -31,7 +32,7 @@ def choose_bases(
     worth: dict[int, dict[int, float]] = {}
     for (a, b), value in strength.items():
         for base, own in ((a, b), (b, a)) if value >= strong else ():
-            if own not in tied and (not place or place[base] < place[own]):
+            if own not in tied and (own, base) not in closed and (not place or place[base] < place[own]):
                 worth.setdefault(base, {})[own] = -math.log(max(1 - value * value, LEAST_REST))
     bases: frozenset[int] = frozenset()
     while True:

@@ -17,6 +17,7 @@ from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.bases import choose_bases
 from kamino.model.marginal.maps.fine_bins import GROUP, coarser_bin, cut_finely, fine_margin, read_relative
 from kamino.model.marginal.maps.functions import SketchLimits, likely_functions, measure_functions
+from kamino.model.marginal.maps.partners import distances, find_loose
 from kamino.model.marginal.maps.relative import NoisyTable, Relative, estimate_joint
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import (
@@ -28,14 +29,13 @@ from kamino.model.protocol import (
     ModelAttribute,
 )
 
-#: What the ledger says that distances are measured from.
-INDEPENDENCE = "independence"
 #: An attribute with fewer codes is told apart well enough by its bins.
 FEWEST_CODES = 64
 #: Nor does one hide anything in its bins whose values are, in effect, fewer than so many times the bins.
 HIDDEN = 1.5
-#: An attribute with fewer fine bins than this is not worth reading relative to another.
-FEWEST_FINE = 16
+#: An attribute with fewer fine bins than this, twice as many as its bins of equal width, is not worth reading relative
+#: to another: relations show as well in the bins.
+FEWEST_FINE = 32
 #: Of a close relation about three cells of a line are filled: each is to hold six standard deviations of the noise.
 CLEAR = 18.0
 
@@ -46,7 +46,8 @@ class RelationLimits:
 
     `strong` is the total variation distance from independence that makes a relation close; `most_share` of the budget
     is divided among the relations, none of which gets more than `each`; a relation has at most `fine` fine bins of each
-    attribute and `quantiles` quantile bins. `scores` is the share that finds the distances, `sketch` the most that one
+    attribute and `quantiles` quantile bins. `scores` is the share that finds the distances, `partners` that of the
+    distances to other attributes where some are strong but not close (see `partners`), `sketch` the most that one
     function of few rows may cost.
     """
 
@@ -54,12 +55,13 @@ class RelationLimits:
     most_share: float = 0.25
     each: float = 0.07
     scores: float = 0.01
+    partners: float = 0.005
     sketch: float = 0.02
     fine: int = 64
     quantiles: int = 6
 
     def __post_init__(self) -> None:
-        if self.most_share < 0 or self.most_share + self.scores >= 1:
+        if self.most_share < 0 or self.most_share + self.scores + self.partners >= 1:
             raise ModelError(f"relations may cost {self.most_share} of the budget; expected a part of it.")
 
 
@@ -99,15 +101,17 @@ def measure_relations(
     usable = [i for i, a in enumerate(frame.attributes) if can_relate(a) and frame.sizes[i] > 2 and i not in without]
     if len(usable) < 2 or tied.issuperset(usable) or limits.most_share == 0:
         return Relations(frame=frame)
-    strengths = _strengths(frame, ones, usable, measurer, purse, limits)
+    shares = _shares(ones)
+    strengths = distances(frame, list(combinations(usable, 2)), shares, measurer, purse, limits.scores)
     tied |= {i for i in usable if values_told(histograms[i]) < HIDDEN * frame.sizes[i]}
-    bases = choose_bases(strengths, frame.sequence, limits.strong, tied)
+    loose = find_loose(frame, strengths, shares, limits.strong, tied, measurer, purse, limits.partners)
+    bases = choose_bases(strengths, frame.sequence, limits.strong, tied, loose)
     share = min(limits.each, limits.most_share / max(len(bases), 1))
     fine = _fine_bins(frame.num_rows, purse.noise_multiplier / np.sqrt(share / 2), limits.fine)
     if not bases:
         return Relations(frame=frame)
     if fine < FEWEST_FINE:
-        likely = likely_functions(frame.attributes, strengths, _shares(ones))
+        likely = likely_functions(frame.attributes, strengths, shares)
         functions = choose_bases(likely, frame.sequence, 0.0, tied)
         sketch = SketchLimits(each=limits.sketch, most_share=limits.most_share / 2, fine=limits.fine)
         return _read(frame, measure_functions(frame, histograms, ones, functions, measurer, purse, sketch))
@@ -140,27 +144,6 @@ def values_told(histogram: Histogram) -> float:
     """Return how many values an attribute has, in effect: the exponential of its entropy; a run of codes is one."""
     share = np.maximum(histogram.counts, 0.0) / max(float(np.maximum(histogram.counts, 0.0).sum()), 1e-300)
     return float(np.exp(-(share * np.log(np.maximum(share, 1e-300))).sum()))
-
-
-def _strengths(
-    frame: Frame,
-    ones: Sequence[Measurement],
-    usable: Sequence[int],
-    measurer: Measurer,
-    purse: Purse,
-    limits: RelationLimits,
-) -> dict[Clique, float]:
-    """Return the noisy total variation distance of each pair from independence."""
-    shares = _shares(ones)
-    pairs = list(combinations(usable, 2))
-    expected = [np.outer(shares[a], shares[b]).ravel() * frame.num_rows for a, b in pairs]
-    noisy = measurer.scores(
-        [frame.candidate(pair) for pair in pairs],
-        expected,
-        noise_multiplier=purse.take("relations", limits.scores),
-        against=INDEPENDENCE,
-    )
-    return {pair: float(error) / (2 * frame.num_rows) for pair, error in zip(pairs, noisy, strict=True)}
 
 
 def _fine_bins(num_rows: float, sigma: float, most: int) -> int:
