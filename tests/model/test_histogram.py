@@ -157,6 +157,21 @@ def test_rare_values_share_a_bin_and_keep_their_proportions():
     np.testing.assert_allclose(bin_counts(found, cells)[0], [500, 400, 12])
 
 
+@pytest.mark.parametrize("null", [False, True])
+def test_no_bin_at_the_end_holds_few_rows(null):
+    """Counts that fall off: what is left at the end joins the bin before, a spike before it does not."""
+    counts = np.array([900, 100, 60, 20, 5, 1, 0, 0, 0, 0] + [40] * null)
+    codes = np.repeat(np.arange(len(counts)), counts)
+    attribute = ModelAttribute(name="x", size=len(counts), ordered=True, null_code=len(counts) - 1 if null else None)
+    found = measure_histogram(attribute, counter(attribute, codes, 0.0, np.random.default_rng(0)))
+    cells = choose_bins(attribute, found, BinLimits(least_rows=50))
+    inside = np.bincount(cells.map.labels, weights=counts)
+    assert cells.map.labels.tolist() == [0, 1, 2, 2, 2, 2, 2, 2, 2, 2] + [3] * null
+    assert (inside[:3] >= 50).all()
+    beside = choose_bins(attribute, found, BinLimits(least_rows=850))
+    assert beside.map.labels.tolist() == [0, 1, 1, 1, 1, 1, 1, 1, 1, 1] + [2] * null
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_one_value(ordered):
     attribute = ModelAttribute(name="x", size=1, ordered=ordered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, ModelAttribute
@@ -91,8 +92,19 @@ def _merge_neighbours(attribute: ModelAttribute, histogram: Histogram, limits: B
         labels[i] = label
         held += counts[i]
         last = i
+    if last >= 0 and held < limits.least_rows and not spike[last]:
+        label = _join_last(labels, spike, label)
     labels[null] = label + (last >= 0)
     return labels
+
+
+def _join_last(labels: IntArray, spike: NDArray[np.bool_], label: int) -> int:
+    """Join the last bin, which holds few rows, with the one before unless that is a spike; return the last label."""
+    before = np.flatnonzero(labels == label - 1)
+    if len(before) == 0 or spike[before].any():
+        return label
+    labels[labels == label] = label - 1
+    return label - 1
 
 
 def _cut_heavy(part: IntArray, counts: FloatArray, masses: int) -> IntArray:
