@@ -240,15 +240,18 @@ class _Draft:
         return multiplier_of_share(self.noise_multiplier, share)
 
     def histograms(self) -> Iterator[PlannedRelease]:
-        """The 1-way histograms: one release for each attribute, and finer ones where the domain is wide."""
+        """The 1-way histograms: one release for each attribute, then finer ones where the domain is wide."""
         parts = divide_by_cells([_weighed_cells(a) for a in self.attributes])
-        for attribute, part in zip(self.attributes, parts, strict=True):
-            share = self.settings.shares.histograms * float(part) * (1 - self._bins_part(attribute))
-            shares = [share * fraction for fraction in level_shares(attribute)]
-            yield self._histogram(attribute, shares[0], most_cells=len(first_cells(attribute)))
-            if len(shares) > 1:
-                finer = most_finer_cells(attribute)
-                yield self._histogram(attribute, shares[1], most_cells=finer, most=len(shares) - 1, what=FINER)
+        whole = [self.settings.shares.histograms * float(part) for part in parts]
+        shares = [share * (1 - self._bins_part(a)) for a, share in zip(self.attributes, whole, strict=True)]
+        for attribute, share in zip(self.attributes, shares, strict=True):
+            first = share * level_shares(attribute)[0]
+            yield self._histogram(attribute, first, most_cells=len(first_cells(attribute)))
+        for attribute, share in zip(self.attributes, shares, strict=True):
+            levels = level_shares(attribute)
+            if len(levels) > 1:
+                finer, count = most_finer_cells(attribute), len(levels) - 1
+                yield self._histogram(attribute, share * levels[1], most_cells=finer, most=count, what=FINER)
             phase = measured_phase(attribute)
             if phase is not None:
                 most, cells = phase_counts(phase)
