@@ -7,7 +7,6 @@ explains all of them together; each number then keeps the part that such a prior
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kamino.model.protocol import FloatArray
 
@@ -19,7 +18,6 @@ def believed(
     found: FloatArray,
     noise: FloatArray,
     scale: FloatArray,
-    counted: NDArray[np.bool_] | None = None,
     *,
     most: float = np.inf,
     variances: int = VARIANCES,
@@ -27,31 +25,23 @@ def believed(
 ) -> FloatArray:
     """Return the part of each number that is believed: its posterior mean, as a share of it.
 
-    `noise` are the variances of their noise; the prior's are multiples of `scale`, at most `most` times it. The numbers
-    of the last axis share a prior, those before it are separate problems. What is not `counted` says nothing of the
-    prior. All variances and scales are positive.
+    `noise` are the variances of their noise; the prior's are multiples of `scale`, at most `most` times it. All are
+    positive.
 
     Guarantees:
         Numbers far above their noise are believed, noise alone is not.  [test_signals_stay_and_noise_goes]
-        No problem matters to another.  [test_problems_of_shrinkage_are_separate]
+        No number is believed to vary more than it can.  [test_what_cannot_vary_is_not_believed]
     """
-    weight = np.ones(found.shape) if counted is None else counted.astype(float)
-    found, among = found * weight, weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1.0)
-    least = np.min(np.where(weight > 0, noise / scale, np.inf), axis=-1)
-    lowest = np.where(np.isfinite(least), least, 1.0) / 100
-    highest = np.minimum(np.maximum(np.max(found**2 / scale, axis=-1), 2 * lowest), most)
-    lowest = np.minimum(lowest, highest / 2)
-    grid = lowest[..., None] * (highest / lowest)[..., None] ** np.linspace(0.0, 1.0, variances)
-    grid = np.concatenate([np.zeros((*grid.shape[:-1], 1)), grid], axis=-1)
-    prior = scale[..., None] * grid[..., None, :]
-    both = noise[..., None] + prior
-    log = -0.5 * (found[..., None] ** 2 / both + np.log(both))
-    like = np.exp(log - log.max(axis=-1, keepdims=True))
-    mixed = np.full(grid.shape, 1 / grid.shape[-1])
+    lowest = float(np.min(noise / scale)) / 100
+    highest = min(max(float(np.max(found**2 / scale)), 2 * lowest), most)
+    grid = np.concatenate([[0.0], np.geomspace(min(lowest, highest / 2), highest, variances)])
+    prior = scale[:, None] * grid
+    both = noise[:, None] + prior
+    log = -0.5 * (found[:, None] ** 2 / both + np.log(both))
+    like = np.exp(log - log.max(axis=1, keepdims=True))
+    weight = np.full(len(grid), 1 / len(grid))
     for _ in range(steps):
-        explained = np.matmul(like, mixed[..., None])[..., 0]
-        mixed = mixed * np.matmul((among / explained)[..., None, :], like)[..., 0, :]
-        mixed = np.where(mixed.sum(axis=-1, keepdims=True) > 0, mixed, 1 / grid.shape[-1])
-    joint = like * mixed[..., None, :]
-    share: FloatArray = (joint * (prior / both)).sum(axis=-1) / joint.sum(axis=-1)
+        weight = weight * (like.T @ (1 / (like @ weight))) / len(found)
+    joint = like * weight
+    share: FloatArray = (joint * (prior / both)).sum(axis=1) / joint.sum(axis=1)
     return share

@@ -61,13 +61,14 @@ def even_out_lines(
     sigma: float | FloatArray,
     known: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
-    """Smooth histograms of equally many cells side by side, each a line, as `even_out` does.
+    """Smooth histograms of equally many cells side by side, each a line, as `even_out` does. They share their prior.
 
     The sum of each may be `known` from elsewhere, with its standard deviation: what is left beside spikes is then known
     better than by the sum of its noisy cells.
 
     Guarantees:
-        No line matters to another.  [test_histograms_are_evened_out_side_by_side]
+        Spikes of each line stay, and counts are not negative.  [test_histograms_are_evened_out_side_by_side]
+        Where most lines are even, noise makes none of them uneven.  [test_even_lines_stay_even]
     """
     spike = noisy > SPIKE * sigma
     counts = np.where(spike, np.maximum(noisy, 0.0), 0.0)
@@ -138,20 +139,16 @@ def _smooth_share(mass: FloatArray, left: FloatArray, right: FloatArray) -> Floa
 
 
 def _believed(apart: FloatArray, noise: FloatArray, scale: FloatArray, open_: NDArray[np.bool_]) -> FloatArray:
-    """Return how much of each split is believed, by the splits of the same line; all of one without noise.
+    """Return how much of each split is believed, by all splits of its level; all of one without noise.
 
     `scale` is the largest variance that a share with such a mean can have.
     """
-    lines, noisy = len(apart), (open_ & (noise > 0)).reshape(len(apart), -1)
-    share: FloatArray = np.ones(noisy.shape)
-    columns = noisy.any(axis=0)
-    if columns.any():
-        counted = noisy[:, columns]
-        values, *positive = (each.reshape(lines, -1)[:, columns] for each in (apart, noise, scale))
-        spread, around = (np.where(counted, each, 1.0) for each in positive)
-        found = believed(values, spread, around, counted, most=1.0, variances=_VARIANCES, steps=_STEPS)
-        share[:, columns] = np.where(counted, found, 1.0)
-    return share.reshape(apart.shape)
+    share: FloatArray = np.ones(apart.shape)
+    noisy = open_ & (noise > 0)
+    if noisy.any():
+        values = (each[noisy] for each in (apart, noise, scale))
+        share[noisy] = believed(*values, most=1.0, variances=_VARIANCES, steps=_STEPS)
+    return share
 
 
 def shrink(noisy: FloatArray, sigma: float, iterations: int = 200) -> FloatArray:
