@@ -31,6 +31,7 @@ ABLATION: tuple[Switch, ...] = (
     Switch(name="bins of equal width only", changes=("masses=1",)),
     Switch(name="no second count in bins", changes=("bins_part=0.0",)),
     Switch(name="no close relations", changes=("relations.most_share=0.0",)),
+    Switch(name="loose relations read, too", changes=("relations.partners=0.0",)),
     Switch(name="no functions of few rows", changes=("relations.sketch=0.0",)),
     Switch(name="one resolution", changes=("groups=0",)),
     Switch(name="no interactions", changes=("interactions=0.0",)),

@@ -314,34 +314,12 @@ class _Draft:
         # What is tied is a base only: there has to be something to read by it.
         if len(names) < 2 or self.hints.tied.issuperset(names) or limits.most_share == 0:
             return
-        yield PlannedRelease(
-            part=RELATIONS,
-            kind="vector",
-            what="distances of pairs of ordered attributes from independence",
-            says=INDEPENDENCE,
-            attributes=names,
-            choose=len(names),
-            or_fewer=True,
-            rule=Rule.AT_MOST,
-            noise_multiplier=self.noise(limits.scores),
-            most_cells=math.comb(len(names), 2),
-            share=limits.scores,
-            whole=self.noise_multiplier,
-        )
-        yield PlannedRelease(
-            part=RELATIONS,
-            kind="vector",
-            what="distances of such attributes and others from independence, if a relation is strong but not close",
-            says=INDEPENDENCE,
-            attributes=self.names,
-            choose=len(self.names),
-            or_fewer=True,
-            rule=Rule.AT_MOST,
-            noise_multiplier=self.noise(limits.partners),
-            most_cells=max(1, *(used * (len(self.names) - used) for used in range(1, len(names) + 1))),
-            share=limits.partners,
-            whole=self.noise_multiplier,
-        )
+        what = "distances of pairs of ordered attributes from independence"
+        yield self._distances(names, what, math.comb(len(names), 2), limits.scores)
+        if limits.partners:
+            what = "distances of such attributes and others from independence, if a relation is strong but not close"
+            others = max(1, *(used * (len(self.names) - used) for used in range(1, len(names) + 1)))
+            yield self._distances(self.names, what, others, limits.partners)
         yield PlannedRelease(
             part=RELATIONS,
             kind="counts",
@@ -353,6 +331,23 @@ class _Draft:
             most_cells=self._fine_cells() ** 2,
             most=2 * (len(names) - 1),
             share=limits.most_share,
+            whole=self.noise_multiplier,
+        )
+
+    def _distances(self, names: tuple[str, ...], what: str, most_cells: int, share: float) -> PlannedRelease:
+        """Distances of pairs of these attributes from independence."""
+        return PlannedRelease(
+            part=RELATIONS,
+            kind="vector",
+            what=what,
+            says=INDEPENDENCE,
+            attributes=names,
+            choose=len(names),
+            or_fewer=True,
+            rule=Rule.AT_MOST,
+            noise_multiplier=self.noise(share),
+            most_cells=most_cells,
+            share=share,
             whole=self.noise_multiplier,
         )
 

@@ -47,8 +47,8 @@ class RelationLimits:
     `strong` is the total variation distance from independence that makes a relation close; `most_share` of the budget
     is divided among the relations, none of which gets more than `each`; a relation has at most `fine` fine bins of each
     attribute and `quantiles` quantile bins. `scores` is the share that finds the distances, `partners` that of the
-    distances to other attributes where some are strong but not close (see `partners`), `sketch` the most that one
-    function of few rows may cost.
+    distances to other attributes where some are strong but not close (see `partners`; 0: all strong ones are read),
+    `sketch` the most that one function of few rows may cost.
     """
 
     strong: float = 0.5
@@ -104,7 +104,9 @@ def measure_relations(
     shares = _shares(ones)
     strengths = distances(frame, list(combinations(usable, 2)), shares, measurer, purse, limits.scores)
     tied |= {i for i in usable if values_told(histograms[i]) < HIDDEN * frame.sizes[i]}
-    loose = find_loose(frame, strengths, shares, limits.strong, tied, measurer, purse, limits.partners)
+    loose: frozenset[tuple[int, int]] = frozenset()
+    if limits.partners:
+        loose = find_loose(frame, strengths, shares, limits.strong, tied, measurer, purse, limits.partners)
     bases = choose_bases(strengths, frame.sequence, limits.strong, tied, loose)
     share = min(limits.each, limits.most_share / max(len(bases), 1))
     fine = _fine_bins(frame.num_rows, purse.noise_multiplier / np.sqrt(share / 2), limits.fine)
