@@ -59,7 +59,7 @@ class Effort:
     nearer do measured cells come to independence.
     """
 
-    most_cells: int = 300_000
+    most_cells: int = 600_000
     exact_cells: int = 2_000_000
     cells_per_row: int = 200
     iterations: int = 100
