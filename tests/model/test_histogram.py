@@ -255,3 +255,17 @@ def test_even_lines_stay_even():
     alone = [even_out_lines(noisy[i : i + 1], width[:1], 100.0, (known[0][:1], known[1][:1]))[0] for i in range(16)]
     halves = [np.abs(each.reshape(16, 2, 32).sum(axis=2) - 960).mean() for each in (together, np.array(alone))]
     assert halves[0] < 0.6 * halves[1], halves
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 100])
+@pytest.mark.parametrize("top", [0.0, 1e-9, 1.0, 1e6, 2.0**40])
+def test_any_counts_are_evened_out(cells, top):
+    """No rows, hardly any, very many; noise that is nothing beside them, or all; widths beyond 2^60."""
+    rng = np.random.default_rng(cells)
+    for sigma in (1e-6, 1.0, 1e6):
+        for width in (np.ones(cells, dtype=np.int64), rng.integers(1, 2**61, cells)):
+            noisy = np.round(top * rng.random(cells) + rng.normal(0, sigma, cells))
+            for rows in (None, (top * cells, sigma), (0.0, 1e-9), (-5.0, 1.0)):
+                found = even_out(noisy, width, sigma, np.zeros(cells, bool), rows)
+                assert np.isfinite(found).all()
+                assert (found >= 0).all()

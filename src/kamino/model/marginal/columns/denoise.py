@@ -16,6 +16,8 @@ _VARIANCES, _STEPS = 12, 20
 #: Where densities change evenly from cell to cell, halves of one differ by this part of what its neighbours differ by,
 #: and this is the most of its own density that a half is expected to gain or lose.
 _SLOPE, _STEEPEST = 1 / 8, 1 / 2
+#: What holds less than this part of a row is split smoothly, whatever its noise.
+_LEAST_ROWS = 1e-6
 #: A cell this many standard deviations above zero needs no smoothing.
 SPIKE = 6.0
 
@@ -115,7 +117,7 @@ def _halve(cells: FloatArray, total: FloatArray) -> FloatArray:
         smooth = _smooth_share(mass, left[1], right[1])
         apart = (1 - smooth) * left[0] - smooth * right[0]
         noise = (1 - smooth) ** 2 * left[2] + smooth**2 * right[2]
-        open_ = (left[1] > 0) & (right[1] > 0) & (mass > 0)
+        open_ = (left[1] > 0) & (right[1] > 0) & (mass > _LEAST_ROWS)
         moved = np.where(open_, _believed(apart, noise, mass**2 * smooth * (1 - smooth), open_) * apart, 0.0)
         share = np.clip(smooth + np.divide(moved, mass, out=np.zeros_like(mass), where=open_), 0.0, 1.0)
         mass = np.stack([mass * share, mass * (1 - share)], axis=-1).reshape(lines, shifts, -1)
