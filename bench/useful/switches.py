@@ -38,6 +38,7 @@ ABLATION: tuple[Switch, ...] = (
     Switch(name="no triples", changes=("triples=False",)),
     Switch(name="no categories counted again", changes=("recounts=False",)),
     Switch(name="no differences of numbers", changes=("differences=False",)),
+    Switch(name="no shared nulls", changes=("shared_nulls=False",)),
     Switch(name="no parities", changes=("parities=0.0",)),
     Switch(name="no step functions", changes=("step_maps=0.0",)),
     Switch(name="no parts of dates and numbers", changes=("part_maps=0.0",)),

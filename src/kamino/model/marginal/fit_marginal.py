@@ -170,6 +170,7 @@ def _round_plan(
         recounts=settings.recounts,
         gaps=settings.groups if settings.differences else 0,
         parities=parities,
+        shared_nulls=settings.shared_nulls,
     )
 
 

@@ -60,9 +60,10 @@ class MarginalSettings:
     `groups` of them (0: in bins only), by their interactions where these have `interactions` of the noise or less (0:
     never), and so are `triples` whose pairs do not explain them. `relations` are read as `RelationLimits` says.
     With `recounts`, categories whose noise is in many pairs are counted again; with `differences`, numbers that checks
-    compare are read by their difference. `parities` of the budget, at most, measures what three attributes of two
-    values say together (0: none). `step_maps` of the budget, at most, finds dependencies of ordered attributes as step
-    functions (0: none), and `part_maps` those that follow a part, such as the month of a date (0: none).
+    compare are read by their difference; with `shared_nulls`, attributes that seem to be null in the same rows are held
+    to that. `parities` of the budget, at most, measures what three attributes of two values say together (0: none).
+    `step_maps` of the budget, at most, finds dependencies of ordered attributes as step functions (0: none), and
+    `part_maps` those that follow a part, such as the month of a date (0: none).
     """
 
     shares: BudgetShares = field(default_factory=BudgetShares)
@@ -77,6 +78,7 @@ class MarginalSettings:
     triples: bool = True
     recounts: bool = True
     differences: bool = True
+    shared_nulls: bool = True
     parities: float = 0.02
     relations: RelationLimits = field(default_factory=RelationLimits)
     step_maps: float = 0.06

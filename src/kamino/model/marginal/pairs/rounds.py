@@ -14,10 +14,12 @@ from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
 from kamino.model.marginal.maps.gaps import Gap, find_gap
+from kamino.model.marginal.maps.step_maps import join_masks
 from kamino.model.marginal.pairs.parities import Parities, measure_parities, within_size
 from kamino.model.marginal.pairs.prior import independent_prior
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
+from kamino.model.marginal.pairs.shared_nulls import find_shared_nulls
 from kamino.model.marginal.pairs.singles import count_again, single_candidate, single_candidates
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Candidate, FloatArray, Measurer
@@ -86,7 +88,8 @@ class RoundPlan:
     `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
     `joined` attributes that must share a clique, `determined` what is known to be a function of what. With
     `recounts`, the attributes of `histograms` may be counted again, value by value. Pairs that checks compare are
-    read by differences, in at most `gaps` groups (0: not at all). After the last round `parities` are measured.
+    read by differences, in at most `gaps` groups (0: not at all). After the last round `parities` are measured. With
+    `shared_nulls`, attributes that seem to be null in the same rows are held to that.
     """
 
     rounds: tuple[tuple[PlannedRelease, ...], ...]
@@ -99,6 +102,7 @@ class RoundPlan:
     recounts: bool = True
     gaps: int = 0
     parities: Parities = field(default_factory=Parities)
+    shared_nulls: bool = True
 
 
 def fit_rounds(
@@ -157,7 +161,8 @@ def fit_rounds(
         fit = _infer(frame, cliques, measured, fit, plan.effort, prior=prior, polish=not noisy)
         now = pair_answers(frame, fit) if noisy else {}
     if noisy:
-        fit = _polish(frame, cliques, measured, before, now, fit, plan.effort, prior)
+        shared = find_shared_nulls(frame, measured, now) if plan.shared_nulls else {}
+        fit = _polish(frame, cliques, measured, before, now, fit, plan.effort, prior, shared)
     return fit, histograms, count_rows(measured)
 
 
@@ -256,10 +261,12 @@ def _polish(
     fit: Fit,
     effort: Effort,
     prior: Sequence[FloatArray],
+    shared: Mapping[Clique, FloatArray],
 ) -> Fit:
     """Take noise out of the measured pairs, and infer once more and to the end.
 
-    `before` are the model's counts of pairs before they were measured, and `now` those with all measurements.
+    `before` are the model's counts of pairs before they were measured, and `now` those with all measurements; `shared`
+    are masks of variables whose nulls are shared.
     """
     levels = frame.levels
 
@@ -271,7 +278,7 @@ def _polish(
         return shrink_pair(each, before[each.key], levels.seen(now[pair], pair, each.attributes), ranked)
 
     clean = [cleaned(each) for each in combine(measured)]
-    return _infer(frame, cliques, clean, fit, effort, prior=prior, polish=True)
+    return _infer(frame, cliques, clean, fit, effort, prior=prior, shared=shared, polish=True)
 
 
 def _ranked(frame: Frame, pair: Clique, shape: Sequence[int]) -> list[int] | None:
@@ -289,6 +296,7 @@ def _infer(
     effort: Effort,
     *,
     prior: Sequence[FloatArray] | None = None,
+    shared: Mapping[Clique, FloatArray] | None = None,
     polish: bool = False,
 ) -> Fit:
     levels = frame.levels
@@ -299,7 +307,7 @@ def _infer(
         num_rows=frame.num_rows,
         tau=max(effort.prior * frame.num_rows / frame.noise, 1.0),
         prior={levels.fine[a]: weights for a, weights in enumerate(prior or ())},
-        zeros={levels.bins(clique): mask for clique, mask in frame.allowed.items()},
+        zeros=join_masks({levels.bins(clique): mask for clique, mask in frame.allowed.items()}, shared or {}),
         start=before.multipliers if before else None,
         iterations=effort.final_iterations if polish else effort.iterations,
         enough=effort.final_enough if polish else effort.enough,
