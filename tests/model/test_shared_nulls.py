@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.model.marginal.fit_marginal import fit_marginal
-from kamino.model.marginal.marginal_schedule import MarginalSettings
+from kamino.model.marginal.marginal_schedule import Hints, MarginalSettings
 from kamino.model.protocol import ModelAttribute
 
 SIZE, ROWS = 40, 6_000
@@ -73,3 +74,22 @@ def test_shared_nulls_follow_from_releases(shared: float) -> None:
     again = fit_marginal(ReplayMeasurer(other, measurer.record), ATTRIBUTES, noise_multiplier=4.0)
     first, second = (each.sample(500, np.random.default_rng(0)) for each in (model, again))
     assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("forbidden", ["both", "one", "flagged"])
+def test_shared_nulls_and_checks_leave_rows(forbidden: str) -> None:
+    """Checks that forbid two nulls, one null alone, or nulls of flagged rows; the nulls are shared all the same."""
+
+    def allowed(codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        start = codes["start"] == SIZE
+        if forbidden == "flagged":
+            return ~(start & (codes["flag"] == 1))
+        end = codes["end"] == SIZE
+        return ~(start & end) if forbidden == "both" else start == end
+
+    hints = Hints(allowed={("start", "flag") if forbidden == "flagged" else ("start", "end"): allowed})
+    model = fit_marginal(MemoryMeasurer(stays(1.0), seed=2), ATTRIBUTES, noise_multiplier=4.0, hints=hints)
+    rows = model.sample(ROWS, np.random.default_rng(1))
+    assert all(len(column) == ROWS for column in rows.values())
+    assert allowed(rows).all()
+    assert np.isfinite(model.marginal(("start",))).all()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.model.marginal.fit_marginal import fit_marginal
-from kamino.model.marginal.maps.step_maps import join_light, join_masks, likeliest_steps
+from kamino.model.marginal.graph.masks import join_masks
+from kamino.model.marginal.maps.step_maps import join_light, likeliest_steps
 from kamino.model.marginal.marginal_schedule import Hints, MarginalSettings
 from kamino.model.protocol import ModelAttribute
 

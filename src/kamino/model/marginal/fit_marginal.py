@@ -17,11 +17,11 @@ from kamino.model.marginal.columns.histogram import Count, Histogram, Rows, firs
 from kamino.model.marginal.columns.resolution import group_bins
 from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
-from kamino.model.marginal.graph.masks import apply_masks
+from kamino.model.marginal.graph.masks import apply_masks, join_masks
 from kamino.model.marginal.maps.links import Link, plan_links
 from kamino.model.marginal.maps.part_maps import as_steps, known_masks, measure_part_maps
 from kamino.model.marginal.maps.relations import measure_relations
-from kamino.model.marginal.maps.step_maps import StepMap, cut_at_steps, join_masks, measure_step_maps, step_masks
+from kamino.model.marginal.maps.step_maps import StepMap, cut_at_steps, measure_step_maps, step_masks
 from kamino.model.marginal.marginal_schedule import (
     BINS,
     HISTOGRAMS,

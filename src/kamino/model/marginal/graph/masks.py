@@ -54,6 +54,16 @@ def apply_masks(
     return tuple(found), masks
 
 
+def join_masks(first: Mapping[Clique, FloatArray], second: Mapping[Clique, FloatArray]) -> dict[Clique, FloatArray]:
+    """Return masks that allow what both allow; where nothing would be left, the first stays."""
+    joined = dict(first)
+    for clique, mask in second.items():
+        both = joined.get(clique, np.ones_like(mask)) * mask
+        if both.any():
+            joined[clique] = both
+    return joined
+
+
 def _without(cells: Cells, open_runs: NDArray[np.bool_]) -> Cells:
     """Take the share of forbidden runs away; a bin that keeps nothing stays as it was, closed by its mask."""
     labels, bins = cells.map.labels, cells.map.bins

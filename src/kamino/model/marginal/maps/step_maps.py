@@ -9,7 +9,7 @@ that the map excludes are structural zeros.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,13 +173,3 @@ def step_masks(cells: Sequence[Cells], maps: Sequence[StepMap]) -> dict[Clique, 
         clique = (each.left, each.right) if each.left < each.right else (each.right, each.left)
         masks[clique] = mask if each.left < each.right else mask.T
     return masks
-
-
-def join_masks(first: Mapping[Clique, FloatArray], second: Mapping[Clique, FloatArray]) -> dict[Clique, FloatArray]:
-    """Return masks that allow what both allow; where nothing would be left, the first stays."""
-    joined = dict(first)
-    for clique, mask in second.items():
-        both = joined.get(clique, np.ones_like(mask)) * mask
-        if both.any():
-            joined[clique] = both
-    return joined

@@ -11,10 +11,10 @@ from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Fit, Key, Measurement, combine, infer
 from kamino.model.marginal.graph.junction import Clique, build_tree
+from kamino.model.marginal.graph.masks import join_masks
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
 from kamino.model.marginal.maps.gaps import Gap, find_gap
-from kamino.model.marginal.maps.step_maps import join_masks
 from kamino.model.marginal.pairs.parities import Parities, measure_parities, within_size
 from kamino.model.marginal.pairs.prior import independent_prior
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
