@@ -58,7 +58,7 @@ def synthetic(kinds: list[str], numbers: list[int]) -> pa.Table:
 
 def test_a_table_as_the_model_says_is_at_no_distance(model: MarginalModel) -> None:
     table = synthetic(["a"] * 4 + [HOSTILE] * 4, [0, 10, 20, 30, 60, 70, 80, 90])
-    report = public_report(model, Codec(SCHEMA), table, Constraints.parse("check (n >= 0)"))
+    report = public_report(model, Codec(SCHEMA), table, Constraints.parse("check (n >= 0)"), mark=PUBLIC)
     assert (report["internal"], report["mark"]) == (False, PUBLIC)
     assert report["rows"] == {"measured": 1000, "synthetic": 8}
     assert [m["mean"] for m in report["marginals"]] == pytest.approx([0, 0])
@@ -72,7 +72,7 @@ def test_a_table_as_the_model_says_is_at_no_distance(model: MarginalModel) -> No
 
 def test_what_the_model_does_not_say_is_seen(model: MarginalModel) -> None:
     table = synthetic(["a"] * 4 + [HOSTILE] * 4, [60, 70, 80, 90, 0, 10, 20, 150])
-    report = public_report(model, Codec(SCHEMA), table)
+    report = public_report(model, Codec(SCHEMA), table, mark=PUBLIC)
     two = {m["order"]: m for m in report["marginals"]}[2]
     assert two["worst"] == ["kind", "n"]
     # 7 of 8 rows are in cells that the model calls impossible
@@ -82,7 +82,7 @@ def test_what_the_model_does_not_say_is_seen(model: MarginalModel) -> None:
 
 
 def test_histograms_of_the_model(model: MarginalModel) -> None:
-    report = public_report(model, Codec(SCHEMA), synthetic(["a", HOSTILE], [0, 99]))
+    report = public_report(model, Codec(SCHEMA), synthetic(["a", HOSTILE], [0, 99]), mark=PUBLIC)
     kind, number, day = (column["histogram"] for column in report["columns"])
     assert [(bar["label"], bar["true"]) for bar in kind["scale"]] == [("a", 0.5), (HOSTILE, 0.5)]
     assert [bar["label"] for bar in day["scale"]] == ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
@@ -98,24 +98,26 @@ def test_histograms_of_the_model(model: MarginalModel) -> None:
 def test_keys_are_identifiers_by_schema_and_constraint_alone(model: MarginalModel) -> None:
     # every n is its own, and only a constraint makes it a key
     table = synthetic(["a"] * 4 + [HOSTILE] * 4, [0, 10, 20, 30, 60, 70, 80, 150])
-    plain = public_report(model, Codec(SCHEMA), table)
+    plain = public_report(model, Codec(SCHEMA), table, mark=PUBLIC)
     assert [row["name"] for row in plain["identifiers"]] == ["id"]
     assert [column["name"] for column in plain["columns"]] == ["kind", "n", "day"]
-    keyed = public_report(model, Codec(SCHEMA), table, Constraints.parse("key (n)"))
+    keyed = public_report(model, Codec(SCHEMA), table, Constraints.parse("key (n)"), mark=PUBLIC)
     assert [(row["name"], row["why"]) for row in keyed["identifiers"]] == [("id", "a key"), ("n", "a key")]
     assert [column["name"] for column in keyed["columns"]] == keyed["pairs"]["names"] == ["kind", "day"]
     assert keyed["identifiers"][1]["synthetic"] == {"nulls": 0, "null_share": 0.0, "distinct": 8}
     assert keyed["verdict"]["statement"] == "faithful to what was released"
     rules = Constraints.parse("key (n)\nkey (kind)\nkey (day)")
-    assert [row["name"] for row in public_report(model, Codec(SCHEMA), table, rules)["identifiers"]] == ["id"]
+    assert [row["name"] for row in public_report(model, Codec(SCHEMA), table, rules, mark=PUBLIC)["identifiers"]] == [
+        "id"
+    ]
 
 
 def test_columns_that_the_synthetic_table_lacks_are_named(model: MarginalModel) -> None:
     table = synthetic(["a", HOSTILE], [0, 99])
     with pytest.raises(InputError, match="lacks the columns n and has others: id, m; expected those of the model"):
-        public_report(model, Codec(SCHEMA), table.rename_columns(["id", "kind", "m", "day"]))
+        public_report(model, Codec(SCHEMA), table.rename_columns(["id", "kind", "m", "day"]), mark=PUBLIC)
     without = public_report(
-        model, Codec(SCHEMA), table.drop_columns(["id"]), Constraints.parse("key (id)\ncheck (n >= 0)")
+        model, Codec(SCHEMA), table.drop_columns(["id"]), Constraints.parse("key (id)\ncheck (n >= 0)"), mark=PUBLIC
     )
     assert without["constraints"][0]["not_counted"] == "id is not in the synthetic table"
     assert without["constraints"][1]["synthetic"]["violations"] == 0
@@ -124,7 +126,11 @@ def test_columns_that_the_synthetic_table_lacks_are_named(model: MarginalModel) 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_public_report_of_hardly_any_rows(model: MarginalModel, rows: int) -> None:
     report = public_report(
-        model, Codec(SCHEMA), synthetic(["a", HOSTILE], [0, 99]).slice(0, rows), Constraints.parse("key (n)")
+        model,
+        Codec(SCHEMA),
+        synthetic(["a", HOSTILE], [0, 99]).slice(0, rows),
+        Constraints.parse("key (n)"),
+        mark=PUBLIC,
     )
     report["sources"] = {"true": None, "synthetic": "s.csv"}
     json.dumps(report, allow_nan=False)
@@ -132,7 +138,7 @@ def test_public_report_of_hardly_any_rows(model: MarginalModel, rows: int) -> No
 
 
 def test_page_of_a_public_report_says_so(model: MarginalModel) -> None:
-    report = public_report(model, Codec(SCHEMA), synthetic(["a", HOSTILE], [0, 99]))
+    report = public_report(model, Codec(SCHEMA), synthetic(["a", HOSTILE], [0, 99]), mark=PUBLIC)
     report["sources"] = {"true": None, "synthetic": "s.csv"}
     page = render_page(report)
     assert "No private table was read" in page
@@ -146,7 +152,7 @@ def test_page_of_a_public_report_says_so(model: MarginalModel) -> None:
 def test_the_public_page_does_not_praise(model: MarginalModel) -> None:
     table = synthetic(["a"] * 4 + [HOSTILE] * 4, [0, 10, 20, 30, 60, 70, 80, 90])
     entry = {"kind": "counts", "attributes": ["n"], "sigma": 12.0, "shape": [101]}
-    report = public_report(model, Codec(SCHEMA), table, ledger={"entries": [entry]})
+    report = public_report(model, Codec(SCHEMA), table, ledger={"entries": [entry]}, mark=PUBLIC)
     assert "level" not in report["verdict"]
     noisy = {column["name"]: column.get("noise") for column in report["columns"]}
     assert noisy["kind"] is None

@@ -14,6 +14,9 @@ from kamino.pipeline.spending import spent_note, telling_what_is_spent
 
 LEDGER = {
     "epsilon": 2.0,
+    "delta": 1e-6,
+    "mark": "",
+    "unit": {"text": "one row"},
     "neighbours": "replace",
     "spent_epsilon": {"add_remove": 0.3, "replace": 0.51239},
     "entries": [{}, {}],
@@ -40,6 +43,7 @@ def test_a_late_error_tells_the_cost(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_note_has_the_numbers_of_the_ledger(tmp_path: Path) -> None:
     assert "2 releases were made before this: epsilon 0.5124 of 2 is spent" in spent_note(LEDGER)
+    assert "epsilon 0.5124 of 2 is spent (not for release: made" in spent_note({**LEDGER, "mark": "not for release"})
     assert spent_note({**LEDGER, "entries": [{}]}).startswith("1 release was")
     assert spent_note({**LEDGER, "entries": []}) == spent_note({**LEDGER, "epsilon": None}) == ""
     model = tmp_path / "m.kamino"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kamino.engine.discovery import DiscoveryShare, discover_domains, release_about_rows, set_delta_aside
     from kamino.engine.memory import MemoryMeasurer
     from kamino.engine.neural_rows import NeuralRows
+    from kamino.engine.own_values import columns_of_single_units
     from kamino.engine.sealed_tables import encode, keep_rows, trusted_attribute, trusted_schema, with_types
     from kamino.engine.streamed import StreamedMeasurer
     from kamino.engine.typing import discover_types
@@ -20,6 +21,7 @@ __all__ = [
     "MemoryMeasurer",
     "NeuralRows",
     "StreamedMeasurer",
+    "columns_of_single_units",
     "discover_domains",
     "discover_types",
     "encode",
@@ -37,6 +39,7 @@ _HOMES = {
     "MemoryMeasurer": "memory",
     "NeuralRows": "neural_rows",
     "StreamedMeasurer": "streamed",
+    "columns_of_single_units": "own_values",
     "share_close": "closeness",
     "discover_domains": "discovery",
     "discover_types": "typing",

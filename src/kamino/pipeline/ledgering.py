@@ -191,10 +191,12 @@ def standing(run: DurableRun) -> str:
 
 
 def _planned(facts: RunFacts, dataset: str, plan: str) -> Any:
+    from kamino.pipeline.output.release_mark import mark_before
     from kamino.privacy.durable.ledger_lines import PlannedRun
 
     settings, unit = facts.settings, facts.settings.privacy_unit
     gaussian, finding_delta = facts.reserved()
+    before = mark_before(settings)
     return PlannedRun(
         run="new",
         dataset=dataset,
@@ -208,7 +210,7 @@ def _planned(facts: RunFacts, dataset: str, plan: str) -> Any:
         gaussian=gaussian,
         finding_delta=finding_delta,
         sampled=facts.is_sampled,
-        mark="" if settings.seed is None else "not for release",
+        mark="" if before.is_for_release else before.mark,
     )
 
 

@@ -39,9 +39,12 @@ def spent_note(ledger: Mapping[str, Any], *, model: Path | None = None, resumabl
     count, budget = len(ledger["entries"]), ledger["epsilon"]
     if not count or budget is None:
         return ""
-    spent = ledger["spent_epsilon"][ledger["neighbours"]]
+    from kamino.pipeline.output.release_mark import spent_of  # slow to import, and only where a run fails
+
+    spent = spent_of(ledger)
     releases = "1 release was" if count == 1 else f"{count} releases were"
-    text = f"{releases} made before this: epsilon {spent:.4g} of {budget:g} is spent. "
+    marked = "" if spent.is_for_release else f" ({spent.told})"
+    text = f"{releases} made before this: epsilon {spent.shown_epsilon} of {budget:g} is spent{marked}. "
     if model is not None and model.is_file():
         return f"{text}The model is in {model}: draw from it with kamino sample, which costs nothing more."
     if resumable:

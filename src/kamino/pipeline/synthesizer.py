@@ -286,7 +286,7 @@ class Synthesizer(Parameterised):
 
         refuse_unread(reading, self.constraints, self.schema, settings.privacy_unit.column)
         guarded = not settings.trust_domain
-        kind = kind_of(table, trust_domain=not guarded)
+        kind, by_type = kind_of(table, trust_domain=not guarded), kind_of(table)
         catalogue = read_catalogue(table, reading.query)
         listed = kind.domains if kind is not None else declared_enums(table, reading.query)
         private = read_private(table, settings, reading, catalogue)
@@ -305,6 +305,7 @@ class Synthesizer(Parameterised):
             num_rows=num_rows,
             listed={name: values for name, values in listed.items() if name in private.names},
             declared=with_checks(declared, catalogue, columns),
+            of_cells=() if by_type is None else set(listed) - set(by_type.domains),
             dated=is_untyped(table),
         )
         return private, plan, kind

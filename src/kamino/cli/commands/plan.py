@@ -156,6 +156,8 @@ def print_plan(console: Console, plan: RunPlan) -> None:
     )
     console.print(f"Privacy unit: {plan.settings.privacy_unit.describe()}.", markup=False)
     console.print(safe(f"What it means: {plan.meaning_text}."), soft_wrap=True)
+    if not plan.mark.is_for_release:
+        console.print(safe(f"Mark: {plan.mark.told}.", style="bold red"), soft_wrap=True)
     for warning in (*plan.warnings, *_noise_warning(plan)):
         console.print(safe(f"Warning: {warning}.", style="bold red"), soft_wrap=True)
     if not plan.is_complete:

@@ -15,11 +15,11 @@ from kamino.cli.console import error_console, json_text, output_console, safe, t
 from kamino.cli.options import ConstraintsOption, EncodingOption, SeparatorOption, read_constraints
 from kamino.cli.outputs import certificates_of, refuse_overwriting
 from kamino.constraints import value_types
-from kamino.errors import InputError, SchemaError, visible
+from kamino.errors import InputError, visible
 from kamino.evaluate.as_declared import as_declared
 from kamino.evaluate.learn.learning import MAX_ROWS, Learning, train_models
 from kamino.evaluate.measure.identifiers import compared_columns, find_identifiers, line_about
-from kamino.evaluate.report.document import internal_report
+from kamino.evaluate.report.document import PUBLIC, internal_report
 from kamino.evaluate.report.page import render_page, write
 from kamino.evaluate.report.public import public_report
 from kamino.evaluate.report.statement import statement_of
@@ -29,7 +29,12 @@ from kamino.io.databases.credentials import shown_source
 from kamino.io.databases.sql import is_url, split_table
 from kamino.io.text import parse_json, read_text
 from kamino.limits import MAX_CERTIFICATE_BYTES
-from kamino.schema import Schema
+from kamino.pipeline.output.release_mark import (
+    FOR_RELEASE,
+    mark_of_certificate,
+    schema_of_certificate,
+    spent_of_fit,
+)
 
 Document = dict[str, Any]
 PAGE_ENDINGS = (".html", ".htm")
@@ -135,9 +140,15 @@ def _internal(
     certificate: Path | None,
     training: tuple[bool, int | None],
 ) -> Document:
+    """The report beside the private table.
+
+    Guarantees:
+        Dates are compared as dates, however the true table writes them.  [test_dates_are_compared_as_dates]
+    """
     found = _certificate(synthetic[0], certificate)
     statement = None if found is None else _statement(found, synthetic[0])
-    schema = None if found is None else _schema(found)
+    # By the schema, texts of the true table are dates or numbers.
+    schema = None if found is None else schema_of_certificate(found)
     rules = read_constraints(constraints)
     one, two = (read_table(each, reading=reading) for each, reading in (true, synthetic))
     if schema is not None:
@@ -156,7 +167,12 @@ def _train(true: pa.Table, synthetic: pa.Table, max_rows: int | None) -> Learnin
 def _public(
     model: Path, synthetic: str, reading: Reading, constraints: Path | None, certificate: Path | None
 ) -> Document:
-    """Guarantees: the true table is not opened.  [test_public_report_needs_no_table]"""
+    """The report beside a model; it is called public only if what the model spent may be released.
+
+    Guarantees:
+        The true table is not opened.  [test_public_report_needs_no_table]
+        It is marked as the certificate is.  [test_every_face_tells_the_same_mark]
+    """
     from kamino.pipeline import Synthesizer
 
     synthesizer = Synthesizer.load(model)
@@ -167,9 +183,15 @@ def _public(
         statement = statement_of(synthesizer.certificate(table), ledger=fitted.ledger)
     else:
         statement = _statement(found, synthetic, ledger=fitted.ledger)
+    # The strictest word counts: the model's own facts, or those of whoever made the table.
+    spent = spent_of_fit(fitted)
+    if not spent.is_for_release:
+        mark, statement = spent.told, {**statement, "mark": spent.mark}
+    else:
+        mark = PUBLIC if statement["mark"] == FOR_RELEASE else f"{statement['mark']}, says the certificate"
     rules = read_constraints(constraints) if constraints is not None else fitted.promised
     return public_report(
-        fitted.model, fitted.codec, table, rules, certificate=statement, ledger=fitted.ledger, track=track
+        fitted.model, fitted.codec, table, rules, mark=mark, certificate=statement, ledger=fitted.ledger, track=track
     )
 
 
@@ -189,20 +211,7 @@ def _statement(certificate: Document, synthetic: str, *, ledger: Document | None
     """The privacy statement of a certificate, which says whether it is of this file."""
     file = None if is_url(synthetic) else Path(synthetic)
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file is not None and file.is_file() else None
-    return statement_of(certificate, sha256=digest, ledger=ledger)
-
-
-def _schema(certificate: Document) -> Schema | None:
-    """The schema of a certificate, by which texts of the true table are dates or numbers; None where it holds none.
-
-    Guarantees:
-        Dates are compared as dates, however the true table writes them.  [test_dates_are_compared_as_dates]
-    """
-    text = certificate.get("schema")
-    try:
-        return Schema.from_yaml(text) if isinstance(text, str) else None
-    except SchemaError:
-        return None
+    return statement_of({**certificate, "mark": mark_of_certificate(certificate)}, sha256=digest, ledger=ledger)
 
 
 def _deliver(document: Document, output: Path | None, *, text: bool, as_json: bool) -> None:

@@ -25,7 +25,6 @@ from kamino.cli.options import (
     SeparatorOption,
     ledger_use,
     reading_of,
-    shown_epsilon,
     tell,
 )
 from kamino.constraints import Constraints
@@ -38,6 +37,7 @@ from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
 from kamino.pipeline.inputs import refuse_unread
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, standing
+from kamino.pipeline.output.release_mark import spent_of
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.privacy.durable.durable_run import DurableRun
 from kamino.privacy.private import PrivateTable
@@ -53,6 +53,9 @@ def suggest(
     schema: SchemaOption = None,
     epsilon: SuggestEpsilonOption = 0.5,
     delta: DeltaOption = 1e-6,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Do not mark what is printed, although epsilon is above 10.")
+    ] = False,
     trust_domain: Annotated[
         bool, typer.Option("--trust-domain", help="The types of the columns are public: use them to look for orders.")
     ] = False,
@@ -70,12 +73,13 @@ def suggest(
 
     Looks for keys, for dependencies with one or two columns on the left, and, where types are in the schema or trusted,
     for orders and for comparisons of two columns. A draft of kamino init will do as the schema: domains are not needed.
-    What is printed is private within epsilon; add it to what you spend elsewhere.
+    What is printed is private within epsilon; add it to what you spend elsewhere. The last line says what was spent,
+    and whether it may be released.
     """
     known = None
     if schema is not None:
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed)
+    settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed, accept=accept)
     reading = reading_of(query, separator, encoding, columns, drop)
     refuse_unread(reading, Constraints(), known)
     facts = RunFacts(
@@ -104,12 +108,17 @@ def suggest(
             typed = known is not None or trust_domain
             ordered = tuple(field.name for field in private.without_rows().schema if typed and is_number(field.type))
             found = suggest_constraints(private, gate, ordered=ordered)
+        spent = spent_of(gate.ledger.to_dict(), settings)
+        if not spent.is_for_release:
+            # A comment of a constraint file: the mark stays with what is pasted or piped elsewhere.
+            typer.echo(visible(f"# {spent.told}"))
         for each in found:
             typer.echo(visible(str(each)))
-    spent = shown_epsilon(gate.ledger.spent())
     error_console().print(
-        f"{counted(len(found), 'suggestion')}; spent epsilon {spent} at delta {delta:g}, unit: {gate.unit.describe()}.",
+        f"{counted(len(found), 'suggestion')}; spent epsilon {spent.shown_epsilon} at delta {spent.delta:g}, unit: "
+        f"{spent.unit}; {spent.told}.",
         markup=False,
+        soft_wrap=True,
     )
 
 
@@ -130,7 +139,9 @@ def _entered(use: LedgerUse | None, data: str, facts: RunFacts) -> Iterator[Dura
     run.finish()
 
 
-def _settings(schema: Schema | None, *, epsilon: float, delta: float, seed: int | None) -> Settings:
+def _settings(
+    schema: Schema | None, *, epsilon: float, delta: float, seed: int | None, accept: bool = False
+) -> Settings:
     """The budget, for the unit that the schema names: the noise and the rows kept of a unit follow from it.
 
     Guarantees:
@@ -138,7 +149,7 @@ def _settings(schema: Schema | None, *, epsilon: float, delta: float, seed: int 
     """
     unit = schema.unit if schema is not None else None
     max_rows = schema.max_rows if schema is not None else None
-    return Settings(epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows, seed=seed)
+    return Settings(epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows, seed=seed, accept=accept)
 
 
 def _check_typed(private: PrivateTable, schema: Schema) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from kamino.cli.console import counted, output_console, safe
 from kamino.cli.outputs import certificates_of, refuse_overwriting, refuse_unwritable
+from kamino.pipeline.output.release_mark import FOR_RELEASE
 from kamino.pipeline.verifying.registry_entry import write_entry
 from kamino.pipeline.verifying.verification import Verification
 from kamino.pipeline.verifying.verification import verify as verify_table
@@ -76,6 +77,8 @@ def print_verification(console: Console, result: Verification, *, every: bool) -
     if result.stated:
         console.print(safe(f"Stated, and not derived from anything: {', '.join(result.stated)}."))
     console.print(safe(_signed(result)))
+    if result.mark != FOR_RELEASE:
+        console.print(safe(f"The table is {result.mark}.", style="bold red"))
     count = counted(len(result.findings), "claim")
     if result.holds:
         console.print(safe(f"The certificate holds: {count} derived again.", style="bold green"))

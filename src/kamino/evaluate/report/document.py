@@ -76,7 +76,7 @@ def internal_report(
         compare_marginals(pair, order=3, limit=MAX_TRIPLES, progress=track("Comparing triples of columns")),
     ]
     document: Document = {
-        **heading(internal=True, reference="true", rows=(true.num_rows, synthetic.num_rows)),
+        **heading(mark=INTERNAL, reference="true", rows=(true.num_rows, synthetic.num_rows)),
         "identifiers": identifier_rows(identifiers, true, synthetic, {f.name: f.type for f in true.schema}),
         "extra_columns": extra,
         "constraints": count_both(true, synthetic, constraints, track),
@@ -92,13 +92,14 @@ def internal_report(
     return add_verdict(document)
 
 
-def heading(*, internal: bool, reference: str, rows: tuple[int, int]) -> Document:
-    """What a report is of. The rows of a model's table are not known: they were measured, with noise."""
+def heading(*, mark: str, reference: str, rows: tuple[int, int]) -> Document:
+    """What a report is of, and its mark. The rows of a model's table are not known: they were measured, with noise."""
+    internal = mark == INTERNAL
     return {
         "format": FORMAT,
         "kamino": kamino.__version__,
         "internal": internal,
-        "mark": INTERNAL if internal else PUBLIC,
+        "mark": mark,
         "reference": reference,
         "rows": {"true" if internal else "measured": rows[0], "synthetic": rows[1]},
     }

@@ -75,12 +75,14 @@ def public_report(
     synthetic: pa.Table,
     constraints: Constraints = Constraints(),
     *,
+    mark: str,
     certificate: Document | None = None,
     ledger: Document | None = None,
     track: Track = silent,
 ) -> Document:
-    """Compare a synthetic table with the model it was drawn from. Reads no private table: it may be published.
+    """Compare a synthetic table with the model it was drawn from. Reads no private table: as public as that model.
 
+    `mark` says whether the model may be published, and so whether the report may: `PUBLIC`, or why not.
     Dates that the model tells by their distance from another are compared by that distance.
     With the `ledger` of the model, bars of released statistics carry the noise of their counts.
 
@@ -102,7 +104,7 @@ def public_report(
     pairs = [p for p in combinations(maps, 2) if maps[p[0]].bins * maps[p[1]].bins <= MAX_CELLS]
     two, v_model, v_synthetic = _compare_pairs(side, pairs, track)
     document = {
-        **heading(internal=False, reference="model", rows=(max(1, round(model.num_rows)), synthetic.num_rows)),
+        **heading(mark=mark, reference="model", rows=(max(1, round(model.num_rows)), synthetic.num_rows)),
         "identifiers": identifier_rows(identifiers, None, synthetic, types),
         "extra_columns": [name for name in synthetic.column_names if name not in types],
         "constraints": count_synthetic(synthetic, constraints, expected, track),

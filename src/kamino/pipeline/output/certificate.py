@@ -32,13 +32,12 @@ from kamino.pipeline.output.notes import (
     trusted_notes,
 )
 from kamino.pipeline.output.provenance import meanings_of, today, words_of
-from kamino.pipeline.output.release_mark import mark_of, weak_notes
+from kamino.pipeline.output.release_mark import spent_of_fit, weak_notes
 from kamino.pipeline.output.taken import column_notes, taken_columns
 from kamino.pipeline.plan.expectations import accuracy_of_run
 from kamino.pipeline.plan.hopeless import most_rows
 from kamino.pipeline.plan.mostly_noise import noise_note, noisy_columns
 from kamino.pipeline.plan.references import References, to_json
-from kamino.pipeline.plan.whose_privacy import written_ids
 from kamino.sampling import Sampling
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.sampling.soft.sweeps import SweepLog
@@ -79,8 +78,7 @@ def certificate_of(
         A run with a seed or without noise is marked so.  [test_certificate_marks_what_must_not_be_released]
     """
     ledger = fitted.ledger
-    ids = written_ids(fitted.schema)
-    mark = mark_of(ledger, fitted.settings, fitted.model.num_rows, written_ids=ids)
+    mark = spent_of_fit(fitted).mark
     sources = fitted.schema.sources
     document: dict[str, Any] = {
         "format": FORMAT,

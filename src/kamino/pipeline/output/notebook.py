@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from markupsafe import Markup, escape
 from kamino.errors import KaminoError, visible
 
 if TYPE_CHECKING:
+    from kamino.pipeline.output.release_mark import Spent
     from kamino.pipeline.synthesizer import Synthesizer
 
 _MOST_STEPS = 60
@@ -23,11 +23,12 @@ def synthesizer_html(synthesizer: Synthesizer) -> str:
         Nothing in it is run by a browser.  [test_a_notebook_shows_budget_plan_and_notes]
     """
     from kamino.pipeline.output.certificate import notes_of
+    from kamino.pipeline.output.release_mark import spent_of_fit
 
     parts = [_table("Synthesizer", synthesizer.shown_params().items())]
     if synthesizer.is_fitted:
         fitted = synthesizer.fitted
-        parts.append(_table("Budget, spent", _spent(fitted.ledger)))
+        parts.append(_table("Budget, spent", _spent(spent_of_fit(fitted), fitted.ledger["epsilon"])))
         parts += [_steps(fitted.plan.to_json()), _notes(notes_of(fitted, fitted.num_rows))]
     elif synthesizer.schema is None:
         parts.append(_line("Not fitted. Without a schema there is no plan before the table is seen."))
@@ -44,20 +45,19 @@ def _planned(synthesizer: Synthesizer) -> list[Markup]:
     budget = plan.settings.budget
     facts = [("epsilon", f"{budget.epsilon:g}"), ("delta", f"{budget.delta:g}")]
     facts += [("unit", plan.settings.privacy_unit.describe()), ("releases", f"{len(plan.schedule)}, at least")]
+    facts.append(("mark", plan.mark.told))
     found = plan.to_json()["sampling"]
     return [_table("Budget, not spent yet", facts), _steps(found) if found else Markup(""), _notes(plan.notes)]
 
 
-def _spent(ledger: dict[str, Any]) -> list[tuple[str, str]]:
-    spent = ledger["spent_epsilon"][ledger["neighbours"]]
-    shown = "infinite: not private" if spent is None or math.isinf(spent) else f"{spent:.4g}"
-    limit = "" if ledger["epsilon"] is None else f" of {ledger['epsilon']:g}"
+def _spent(spent: Spent, budget: float | None) -> list[tuple[str, str]]:
+    limit = "" if budget is None else f" of {budget:g}"
     return [
-        ("epsilon", f"{shown}{limit}"),
-        ("delta", f"{ledger['delta']:g}"),
-        ("unit", ledger["unit"]["text"]),
-        ("releases", str(len(ledger["entries"]))),
-        ("mark", ledger["mark"] or "for release"),
+        ("epsilon", f"{spent.shown_epsilon}{limit}"),
+        ("delta", f"{spent.delta:g}"),
+        ("unit", spent.unit),
+        ("releases", str(spent.releases)),
+        ("mark", spent.told),
     ]
 
 

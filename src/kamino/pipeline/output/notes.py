@@ -10,14 +10,12 @@ import numpy as np
 from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
 from kamino.constraints.language.printer import print_name
 from kamino.pipeline.plan.whose_privacy import written_ids
+from kamino.pipeline.plan.written_values import nearly_all_different
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.drawn_groups import GroupSizes
 from kamino.schema import Categorical, Codec, Date, Datetime, Schema, Source
 from kamino.schema.times import SHORT_YEARS
 
-# Texts are nearly all different where there are more than this part of the rows; fewer texts than this say nothing.
-NEARLY_ALL = 0.9
-FEW_TEXTS = 20
 # Checks on an attribute with more values than this are not tried on each.
 _MOST_TRIED = 1 << 22
 
@@ -97,16 +95,14 @@ def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
         "--trust-domain. Declare it as {type: key, repeats: true} to have ids made up"
         for name in ids
     ]
-    for name, source in schema.sources.items():
+    for name in nearly_all_different(schema, about_rows):
         attribute = schema[name]
-        if source is not Source.ASSERTED or not isinstance(attribute, Categorical) or attribute.holds_integers:
-            continue
-        count = len(attribute.categories)
-        if name not in ids and count >= FEW_TEXTS and count > NEARLY_ALL * about_rows:
-            notes.append(
-                f"{print_name(name)}: {count:,} different texts for about {about_rows:,} rows; real ones are written. "
-                "Leave the column out, or declare it as `type: key`"
-            )
+        assert isinstance(attribute, Categorical), "only listed values can be nearly all different"
+        kind = "numbers" if attribute.holds_integers else "texts"
+        notes.append(
+            f"{print_name(name)}: {len(attribute.categories):,} different {kind} for about {about_rows:,} rows; real "
+            "ones are written. Leave the column out, or declare it as `type: key`"
+        )
     return tuple(notes)
 
 

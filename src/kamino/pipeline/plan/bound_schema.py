@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -35,11 +35,13 @@ def schema_for(
     listed: Mapping[str, Sequence[Any]] = NOTHING,
     declared: Mapping[str, Attribute] = MappingProxyType({}),
     *,
+    of_cells: Collection[str] = (),
     dated: bool = False,
 ) -> Schema:
     """The schema of the run: the given one, or one drafted from names and types (and domains, if these are trusted).
 
-    `listed` are domains that the types of columns list themselves, such as that of an ordered category; `declared` are
+    `listed` are domains that the types of columns list themselves, such as that of an ordered category; those
+    `of_cells` may have been made from cells, and are taken over because the user calls these public. `declared` are
     attributes of which a database declares more than a type, such as keys. A given schema has the last word, but that
     keys for which it names no type stay whole numbers where the column is one. With `dated`, texts of a trusted table
     may be dates as people write them.
@@ -50,7 +52,9 @@ def schema_for(
     columns = private.without_rows()
     if schema is None:
         schema = trusted_schema(private, dated=dated) if settings.trust_domain else draft_schema(columns)
-        schema = _with_declared(_with_listed(schema, listed), declared, private, trusted=settings.trust_domain)
+        schema = _with_declared(
+            _with_listed(schema, listed, of_cells), declared, private, trusted=settings.trust_domain
+        )
     elif settings.trust_domain and schema.missing_domains:
         drafted = trusted_schema(private)
         for name in schema.missing_domains:
@@ -91,12 +95,13 @@ def _with_whole_keys(schema: Schema, columns: pa.Schema) -> Schema:
     return schema
 
 
-def _with_listed(schema: Schema, listed: Mapping[str, Sequence[Any]]) -> Schema:
-    """The schema with the domains that types list; they are as public as the types are."""
+def _with_listed(schema: Schema, listed: Mapping[str, Sequence[Any]], of_cells: Collection[str] = ()) -> Schema:
+    """The schema with the domains that types list; they are as public as the types are, or as the cells are called."""
     for name, values in listed.items():
         # Whether there are nulls is known already where the domain was taken from the table.
         nullable = schema[name].nullable
-        made = Categorical(values=tuple(values), nullable=nullable, source=Source.DECLARED)
+        source = Source.ASSERTED if name in of_cells else Source.DECLARED
+        made = Categorical(values=tuple(values), nullable=nullable, source=source)
         schema = schema.with_attribute(name, made)
     return schema
 

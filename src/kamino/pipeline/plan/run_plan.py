@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.model.parts import KnownMap
 from kamino.pipeline.modelling import LeftOver, left_over, neural_settings
 from kamino.pipeline.output.notes import distance_notes, promise_notes, short_year_notes, trusted_notes
-from kamino.pipeline.output.release_mark import weak_promises
+from kamino.pipeline.output.release_mark import Spent, mark_before, weak_promises
 from kamino.pipeline.plan.bound_schema import (
     NOTHING,
     bind_constraints,
@@ -43,10 +43,10 @@ from kamino.pipeline.plan.whose_privacy import (
     asked_columns,
     id_question,
     refuse_unsaid_unit,
-    refuse_written_ids,
     unit_question,
     written_ids,
 )
+from kamino.pipeline.plan.written_values import refuse_written_values
 from kamino.pipeline.settings import Backend, SequenceMode, Settings
 from kamino.pipeline.weighing import model_noise, planned_weights, weights_noise
 from kamino.privacy import Gate, Neighbours, gaussian_mu
@@ -195,6 +195,11 @@ class RunPlan:
         return tuple(found)
 
     @property
+    def mark(self) -> Spent:
+        """What a run is about to spend, and the mark of what will come of it, as far as that is sure before it."""
+        return mark_before(self.settings, about_rows=self.num_rows, schema=self.schema)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What the owner should settle before anything is spent: a weak promise, and whose privacy it is about."""
         settings = self.settings
@@ -258,6 +263,7 @@ class RunPlan:
             "delta": budget.delta,
             "neighbours": budget.neighbours.value,
             "unit": self.settings.privacy_unit.describe(),
+            "mark": self.mark.told,
             "noise_multiplier": self.noise_multiplier,
             "meaning": {**self.meaning.to_json(), "text": self.meaning_text},
             "types_to_find": list(self.columns) if self.schema is None else [],
@@ -307,16 +313,20 @@ def plan_table(
     num_rows: int | None = None,
     listed: Mapping[str, Sequence[Any]] = NOTHING,
     declared: Mapping[str, Attribute] = MappingProxyType({}),
+    of_cells: Collection[str] = (),
     dated: bool = False,
 ) -> RunPlan:
     """Plan a run on a table, of which names and types of columns are public; with `trust_domain`, values as well.
 
     With `untyped`, the columns are text for want of types, which are then found within the budget. `listed` are domains
-    that the types of columns list themselves, `declared` are attributes that the catalogue of a database declares. With
-    `dated`, texts may be dates as people write them, which is looked at with `trust_domain` only.
+    that the types of columns list themselves, some of them made `of_cells`, `declared` are attributes that the
+    catalogue of a database declares. With `dated`, texts may be dates as people write them, which is looked at with
+    `trust_domain` only.
 
     Guarantees:
         Without `trust_domain`, no value of the table is looked at.  [test_replay_passes_for_synth]
+        With it, real values of single persons are written only if that is accepted.
+        [test_values_of_one_person_are_refused]
     """
     check_has_columns(private)
     refuse_beyond_a_day(num_rows, len(private.names))
@@ -325,9 +335,9 @@ def plan_table(
     if schema is None and untyped:
         refuse_beyond_memory(num_rows, len(private.names))
         return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
-    known = schema_for(private, schema, settings, listed, declared, dated=dated)
+    known = schema_for(private, schema, settings, listed, declared, of_cells=of_cells, dated=dated)
     known = with_group_ids(known, constraints, settings) if schema is None else known
-    refuse_written_ids(known, settings)
+    refuse_written_values(private, known, settings)
     plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
     if is_beyond_memory(num_rows, len(private.names)) and plan.what_binds is not None:
         refuse_beyond_memory(num_rows, len(private.names))

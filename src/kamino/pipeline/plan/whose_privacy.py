@@ -134,19 +134,6 @@ def written_ids(schema: Schema) -> tuple[str, ...]:
     )
 
 
-def refuse_written_ids(schema: Schema, settings: Settings) -> None:
-    """Refuse to write the real ids of persons into a table for release, unless the owner accepted it.
-
-    A run that is marked anyway, by a seed or for want of noise, goes on.
-
-    Guarantees:
-        Nothing is spent before that is said.  [test_real_ids_of_persons_are_refused]
-    """
-    found = written_ids(schema)
-    if found and not settings.accept and settings.seed is None and settings.budget.is_private:
-        raise InputError(f"{id_question(found)}. Nothing was spent")
-
-
 def id_question(found: tuple[str, ...]) -> str:
     """What is to be said where the real ids of persons would be written."""
     listed, looks = ", ".join(map(print_name, found)), "looks" if len(found) == 1 else "look"

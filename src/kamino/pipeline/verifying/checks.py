@@ -16,6 +16,7 @@ from kamino.errors import InputError, PrivacyError
 from kamino.io.text import read_text
 from kamino.pipeline.output.certificate import METHOD, finding_cost, hashes_of, plain, violation_rate
 from kamino.pipeline.output.provenance import meanings_of, words_of
+from kamino.pipeline.output.release_mark import FOR_RELEASE, mark_before
 from kamino.pipeline.plan.bound_schema import bind_constraints, held_by_keys
 from kamino.pipeline.plan.references import References, read_references, typed_references
 from kamino.pipeline.verifying.case import Case, event_of
@@ -32,7 +33,6 @@ from kamino.privacy.accounting.events import Event, GaussianEvent, PoissonGaussi
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
 from kamino.schema import Source
 
-FOR_RELEASE = "for release"
 # Prices are compared to so many parts: other versions of the accountant round otherwise.
 _CLOSE = 1e-6
 
@@ -225,13 +225,14 @@ def check_mark(case: Case) -> Iterator[Finding]:
     """
     ledger, settings = case.certificate.ledger, case.certificate.settings
     if ledger["epsilon"] is None or math.isinf(settings.epsilon):
-        found = NOT_PRIVATE
+        noise = NOT_PRIVATE
     else:
-        found = NOT_FOR_RELEASE if settings.seed is not None or ledger["mark"] else FOR_RELEASE
+        noise = NOT_FOR_RELEASE if settings.seed is not None or ledger["mark"] else FOR_RELEASE
     claimed = case.document["mark"]
+    found = mark_before(settings, schema=case.certificate.schema).mark if noise == FOR_RELEASE else noise
     stricter = claimed == NOT_FOR_RELEASE and found == FOR_RELEASE
     yield _same("mark", claimed, found, holds=stricter or claimed == found)
-    yield _same("mark of the ledger", ledger["mark"] or FOR_RELEASE, found)
+    yield _same("mark of the ledger", ledger["mark"] or FOR_RELEASE, noise)
 
 
 def check_rules(case: Case) -> Iterator[Finding]:

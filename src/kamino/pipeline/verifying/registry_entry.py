@@ -15,6 +15,7 @@ import yaml
 
 from kamino.errors import InputError
 from kamino.io.atomic import atomic_file
+from kamino.pipeline.output.release_mark import FOR_RELEASE, mark_of_certificate
 from kamino.pipeline.verifying.certificate_file import Certificate, read_certificate
 from kamino.schema import Source
 
@@ -49,8 +50,9 @@ def entry_of(certificate: Certificate) -> dict[str, Any]:
         Every field is one of the registry's schema.  [test_registry_entries_have_the_fields_of_its_schema]
     """
     document = certificate.document
-    if document["mark"] != "for release":
-        raise InputError(f"{certificate.source}: found a table marked {document['mark']!r}; expected one for release")
+    mark = mark_of_certificate(document)
+    if mark != FOR_RELEASE:
+        raise InputError(f"{certificate.source}: found a table that is {mark}; expected one for release")
     return {
         "url_slug": FILL_IN,
         "deployment": {

@@ -13,6 +13,7 @@ from typing import Any
 
 import kamino
 from kamino.io.databases.storing import DatabaseTable
+from kamino.pipeline.output.release_mark import mark_of_certificate
 from kamino.pipeline.output.writing import certificate_path
 from kamino.pipeline.verifying.case import Case
 from kamino.pipeline.verifying.certificate_file import read_certificate
@@ -31,12 +32,14 @@ _DERIVED = frozenset(
 class Verification:
     """What a certificate claims of a table, beside what was found.
 
-    `stated` names what the certificate says and nothing here can tell. `signed_by` is the fingerprint of the key whose
-    signature is valid, None if there is none.
+    `mark` says whether the table may be released, as its certificate says or its budget forbids. `stated` names what
+    the certificate says and nothing here can tell. `signed_by` is the fingerprint of the key whose signature is valid,
+    None if there is none.
     """
 
     table: str
     certificate: str
+    mark: str
     findings: tuple[Finding, ...]
     stated: tuple[str, ...]
     signed_by: str | None
@@ -61,6 +64,7 @@ class Verification:
             "table": self.table,
             "certificate": self.certificate,
             "holds": self.holds,
+            "mark": self.mark,
             "signed_by": self.signed_by,
             "findings": findings,
             "stated": list(self.stated),
@@ -107,6 +111,7 @@ def verify(
     return Verification(
         table=str(path) if database is None else str(database),
         certificate=read.source,
+        mark=mark_of_certificate(read.document),
         findings=findings,
         stated=tuple(name for name in read.document if name not in _DERIVED and not _is_worded(name, read.document)),
         signed_by=case.signed_by,

@@ -1,0 +1,90 @@
+"""Real values of single persons, which a table for release would hold because their domain was called public.
+
+Ids are known by the names of their columns. Names, addresses, telephone numbers and comments are known by this, that
+nearly all values of a column are one unit's own. Where `--trust-domain` is said the table itself is asked for that, as
+it is asked for the values; where a schema lists values, only the noisy number of rows is held against them.
+"""
+
+from __future__ import annotations
+
+from kamino.constraints.language.printer import print_name
+from kamino.engine import columns_of_single_units
+from kamino.errors import InputError
+from kamino.pipeline.plan.whose_privacy import id_question, written_ids
+from kamino.pipeline.settings import Settings
+from kamino.privacy.private import PrivateTable
+from kamino.schema import Categorical, Schema, Source
+
+# Values are nearly all different where there are more than this part of the rows; fewer values than this say nothing.
+NEARLY_ALL = 0.9
+FEW_VALUES = 20
+
+
+def written_values(schema: Schema, about_rows: float | None) -> tuple[str, ...]:
+    """The columns whose real values are those of single persons, as far as schema and noisy number of rows tell it."""
+    return (*written_ids(schema), *nearly_all_different(schema, about_rows))
+
+
+def nearly_all_different(schema: Schema, about_rows: float | None) -> tuple[str, ...]:
+    """The columns, but for ids, of which more values were called public than most of the noisy number of rows."""
+    if about_rows is None:
+        return ()
+    ids = written_ids(schema)
+    return tuple(name for name in _called_public(schema) if name not in ids and _is_wide(schema, name, about_rows))
+
+
+def refuse_written_values(private: PrivateTable, schema: Schema, settings: Settings) -> None:
+    """Refuse to write real values of single persons into a table for release, unless the owner accepted it.
+
+    A run that is marked anyway, by a seed or for want of noise, goes on. The table is looked at only where the user
+    says that the values in it are public, and only for columns whose values are then written as they are.
+
+    Guarantees:
+        Nothing is spent before that is said.
+        [test_real_ids_of_persons_are_refused, test_values_of_one_person_are_refused]
+        No column is looked at that was not called public.  [test_only_columns_called_public_are_looked_at]
+    """
+    if settings.accept or settings.seed is not None or not settings.budget.is_private:
+        return
+    ids, own = written_ids(schema), own_values(private, schema, settings)
+    questions = (*((id_question(ids),) if ids else ()), *((own_question(own, settings),) if own else ()))
+    if questions:
+        raise InputError(f"{'; and '.join(questions)}. Nothing was spent")
+
+
+def own_values(private: PrivateTable, schema: Schema, settings: Settings) -> tuple[str, ...]:
+    """The columns, but for ids, nearly all of whose values are one unit's own; none without `trust_domain`."""
+    if not settings.trust_domain:
+        return ()
+    asked = [name for name in _called_public(schema) if name not in written_ids(schema)]
+    return columns_of_single_units(private, asked, settings.privacy_unit.column)
+
+
+def own_question(found: tuple[str, ...], settings: Settings) -> str:
+    """What is to be said where real values that are one unit's own would be written."""
+    listed = ", ".join(map(print_name, found))
+    unit = settings.privacy_unit.column
+    each = "one row" if unit is None else f"one {print_name(unit)}"
+    one = len(found) == 1
+    drops = " ".join(f"--drop {print_name(name)}" for name in found)
+    return (
+        f"found {listed}, nearly all of whose values belong to {each} alone, and {'its' if one else 'their'} values "
+        f"called public (--trust-domain): real ones would be written, whatever epsilon is; expected {{type: key}} for "
+        f"{'it' if one else 'them'} in a schema (values are made up), {{type: categorical}} without values (what many "
+        f"rows share is found within the budget), {drops}, or --accept (real ones are written, on your word)"
+    )
+
+
+def _is_wide(schema: Schema, name: str, about_rows: float) -> bool:
+    attribute = schema[name]
+    count = len(attribute.categories) if isinstance(attribute, Categorical) else 0
+    return count >= FEW_VALUES and count > NEARLY_ALL * about_rows
+
+
+def _called_public(schema: Schema) -> list[str]:
+    """The columns whose values are listed as they stand in a table, because somebody called them public."""
+    return [
+        name
+        for name, source in schema.sources.items()
+        if source is Source.ASSERTED and isinstance(schema[name], Categorical)
+    ]
