@@ -93,6 +93,46 @@ def test_postgres_session_is_read_only(url: str, monkeypatch: pytest.MonkeyPatch
     assert read_table(url, query="shop.item").num_rows == 2
 
 
+# What a SELECT can do beside reading tables, under names that no list has.
+READING_A_FILE = r"""SELECT U&"pg_\0072ead_file"('PG_VERSION') AS a"""
+MAKING_A_SLOT = "SELECT slot_name::text AS a FROM pg_create_physical_replication_slot('kamino_slot')"
+WRITING = [
+    "SELECT shop.bump() AS a",
+    "SELECT set_config('transaction_read_only', 'off', false) AS a, shop.bump() AS b",
+    "SELECT set_config('default_transaction_read_only', 'off', false) AS a, shop.bump() AS b",
+    "SELECT nextval('shop.counter') AS a",
+    "SELECT lo_create(0)::integer AS a",
+]
+
+
+def test_a_query_has_the_rights_of_its_user(url: str, postgres_server: Any) -> None:
+    """A transaction that is read-only keeps tables as they are; the rest is for the rights of the user to forbid."""
+    postgres_server.psql("""
+        CREATE SEQUENCE shop.counter;
+        CREATE FUNCTION shop.bump() RETURNS integer VOLATILE LANGUAGE sql
+            AS 'INSERT INTO shop.item (small) VALUES (9) RETURNING 1';
+        CREATE ROLE kamino_reader LOGIN; GRANT USAGE ON SCHEMA shop TO kamino_reader;
+        GRANT SELECT ON shop.item TO kamino_reader;
+    """)
+    reader = url.replace("postgres:@", "kamino_reader:@")
+    try:
+        assert read_table(reader, query="SELECT small FROM shop.item").num_rows == 2
+        for query in (READING_A_FILE, MAKING_A_SLOT, "SELECT pg_ls_dir('.') AS a", "SELECT nextval('shop.counter')"):
+            with pytest.raises(InputError, match=r"the server refused it: permission denied.*rights of the user"):
+                read_table(reader, query=query)
+        for query in WRITING:
+            for address in (url, reader):
+                with pytest.raises(InputError, match=r"would change the database|refused it|SQLSTATE 25001"):
+                    read_table(address, query=query)
+        assert read_table(url, query="shop.item").num_rows == 2
+        # A superuser may read files of the server: this is said in the documentation, and not hidden by a list.
+        assert read_table(url, query=READING_A_FILE).num_rows == 1
+    finally:
+        postgres_server.psql("""
+            DROP FUNCTION shop.bump; DROP SEQUENCE shop.counter; DROP OWNED BY kamino_reader; DROP ROLE kamino_reader;
+        """)
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

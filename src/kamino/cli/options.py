@@ -47,7 +47,13 @@ def _seen_by_others(address: str) -> str:
 
 DataArgument = Annotated[str, typer.Argument(help=DATA_HELP, callback=_seen_by_others)]
 QueryOption = Annotated[
-    str | None, typer.Option("--query", "-q", help="SQL query or table name, for a database; the sheet of a workbook.")
+    str | None,
+    typer.Option(
+        "--query",
+        "-q",
+        help="SQL query or table name, for a database; the sheet of a workbook. A query has all rights of the user in "
+        "the address, in a read-only transaction: connect as one who may only read.",
+    ),
 ]
 OutputOption = Annotated[
     str,

@@ -1,4 +1,9 @@
-"""Read the answer to a query from a PostgreSQL server, in a read-only session, through ADBC."""
+"""Read the answer to a query from a PostgreSQL server, in a read-only transaction, through ADBC.
+
+A query has all the rights of the user in the URL, within a transaction that cannot change the database. A superuser
+reads files of the server, and whoever may replicate makes a replication slot, which no transaction forbids: the user
+should be one that may read the table and no more.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,8 @@ def read_postgres(url: str, statement: str, *, private: bool = False, choose: Ch
     """Run `statement` on the server at `url`.
 
     Guarantees:
-        - The session cannot change the database.  [test_postgres_session_is_read_only]
+        - The transaction cannot change the database, and no query makes it one that can.
+          [test_postgres_session_is_read_only, test_a_query_has_the_rights_of_its_user]
         - No message holds the URL, which may hold a password.  [test_postgres_connection_errors]
     """
     refuse_writing(statement, dialect="postgres", where=WHERE)
@@ -111,15 +117,16 @@ def catalogue_of_postgres(url: str, table: str) -> dict[str, Any]:
 
 @contextmanager
 def _reading(url: str) -> Iterator[Any]:
-    """A cursor of a session that cannot change the database; what fails is told without values."""
+    """A cursor in one transaction that cannot change the database; what fails is told without values."""
     dbapi = load_driver()
-    connection, failure = connect(dbapi, url, autocommit=True)
+    connection, failure = connect(dbapi, url, autocommit=False)
     if failure is not None:
         # Raised here, not where it was caught, so that the driver's error is not its context either.
         raise failure
     try:
         with connection, connection.cursor() as cursor:
-            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+            # The server takes this back for no query: a transaction that has begun to read stays as it is.
+            cursor.execute("SET TRANSACTION READ ONLY")
             yield cursor
     except (dbapi.Error, pa.ArrowException, OSError) as error:
         raise query_failed(error) from None
@@ -185,6 +192,11 @@ def query_failed(error: Exception) -> InputError:
     """Pass on the text of class 42 errors, which concern the query's text only; name others by their code."""
     state = getattr(error, "sqlstate", None) or ""
     found = re.search(r"ERROR:\s*([^\n]+)", str(error))
+    if state == "42501" and found:
+        return InputError(
+            f"{WHERE}: the server refused it: {found.group(1).strip()}. A query has the rights of the user in the URL: "
+            "ask for what this user may read."
+        )
     if state.startswith("42") and found:
         return InputError(f"{WHERE}: the query is wrong: {found.group(1).strip()}. Correct the query.")
     if state == "25006":
