@@ -278,3 +278,19 @@ def test_a_schema_that_lists_real_values_marks_what_is_made_with_it() -> None:
     assert told["mark"] == "not for release"
     made._fitted = replace(made.fitted, settings=replace(made.fitted.settings, accept=True))
     assert made.certificate(made.sample(5))["mark"] == "for release"
+
+
+def test_init_lists_no_values_of_one_person(tmp_path: Path) -> None:
+    write_table(persons(), tmp_path / "t.parquet")
+    drafted = kamino("init", "t.parquet", "--trust-domain", "-o", "s.yaml", cwd=tmp_path)
+    assert drafted.returncode == 0, drafted.stderr
+    schema = Schema.from_yaml((tmp_path / "s.yaml").read_text())
+    assert schema.missing_domains == OWN
+    assert "name: nearly all of its values occur once, so they are not listed." in drafted.stderr
+    assert "Long Street" not in (tmp_path / "s.yaml").read_text() + drafted.stderr
+    kamino("init", "t.parquet", "--trust-domain", "--accept", "-o", "a.yaml", cwd=tmp_path)
+    assert Schema.from_yaml((tmp_path / "a.yaml").read_text()) == draft_schema(persons(), trust_domain=True)
+    # The draft leaves them to be found, or the run asks.
+    asked = ("synth", "t.parquet", "-s", "s.yaml", "-o", "o.csv", "--unit", "row", "--dry-run")
+    assert kamino(*asked, cwd=tmp_path).returncode == 0
+    assert SAID in kamino(*asked, "--trust-domain", cwd=tmp_path).stderr

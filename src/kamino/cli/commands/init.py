@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 
 from kamino.cli.console import counted, error_console
@@ -29,6 +30,9 @@ from kamino.pipeline.output.notes import short_year_notes
 from kamino.pipeline.plan.checked_domains import with_checks
 from kamino.pipeline.plan.group_ids import with_person_ids
 from kamino.pipeline.plan.whose_privacy import asked_columns, unit_question
+from kamino.pipeline.plan.written_values import own_values
+from kamino.pipeline.settings import Settings
+from kamino.privacy.private import PrivateTable
 from kamino.schema import (
     Categorical,
     Date,
@@ -56,6 +60,13 @@ def init(
         typer.Option(
             "--trust-domain",
             help="Take values and ranges from the table. Say this only if they are public: nothing protects them then.",
+        ),
+    ] = False,
+    accept: Annotated[
+        bool,
+        typer.Option(
+            "--accept",
+            help="With --trust-domain, also list values nearly all of which are one row's own, such as names.",
         ),
     ] = False,
     key: Annotated[list[str] | None, typer.Option("--key", help="A column of identifiers; may be repeated.")] = None,
@@ -91,17 +102,18 @@ def init(
         schema = schema_from_pandera(read_text(pandera, what="pandera schema"))
     else:
         reading = reading_of(query, separator, encoding, columns, drop)
-        schema = _drafted(str(data), reading, trust_domain=trust_domain, keys=tuple(key or ()))
+        schema = _drafted(str(data), reading, trust_domain=trust_domain, accept=accept, keys=tuple(key or ()))
     by = "as its cells are written" if data is not None and is_untyped(str(data)) else "by the type of the column"
     _tell(schema, by=by if data is not None else "as the file says", confirmed=usual_bounds)
     _write(with_usual_ranges(schema) if usual_bounds else schema, output)
 
 
-def _drafted(data: str, reading: Reading, *, trust_domain: bool, keys: tuple[str, ...]) -> Schema:
+def _drafted(data: str, reading: Reading, *, trust_domain: bool, accept: bool, keys: tuple[str, ...]) -> Schema:
     """A schema by names and types, by what cells of a file without types look like, and by the catalogue of a database.
 
     Guarantees:
         Keys, not-null, enums, checks, comments and references are taken over.  [test_init_takes_over_the_catalogue]
+        Values of single persons are not listed, unless that is accepted.  [test_init_lists_no_values_of_one_person]
     """
     table = read_table(data, reading=reading)
     catalogue = read_catalogue(data, reading.query)
@@ -118,9 +130,23 @@ def _drafted(data: str, reading: Reading, *, trust_domain: bool, keys: tuple[str
             made = with_asserted(attribute, table.column(name)) if is_open else attribute
             schema = schema.with_attribute(name, made)
     schema = with_person_ids(schema, but=(*keys, *declared))
+    if not accept:
+        schema = _without_own_values(schema, table)
     for key in catalogue.not_made_up if catalogue is not None else ():
         named = ", ".join(map(print_name, key))
         tell(f"The database declares key ({named}): put that into a constraint file to keep it.")
+    return schema
+
+
+def _without_own_values(schema: Schema, table: pa.Table) -> Schema:
+    """The schema without the lists of values nearly all of which are one row's own; each such column is told."""
+    for name in own_values(PrivateTable(table), schema, Settings(trust_domain=True)):
+        attribute = schema[name]
+        schema = schema.with_attribute(name, Categorical(nullable=True, dtype=attribute.dtype))
+        tell(
+            f"{name}: nearly all of its values occur once, so they are not listed. Make it `type: key` to have values "
+            "made up, leave it out, or say --accept to list them."
+        )
     return schema
 
 
