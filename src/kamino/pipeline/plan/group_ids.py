@@ -35,7 +35,7 @@ def with_group_ids(schema: Schema, constraints: Constraints, settings: Settings)
         Ids that repeat keep repeating, and keys do not.  [test_ids_that_repeat_keep_repeating]
     """
     unit = settings.privacy_unit
-    guessed = () if settings.trust_domain else person_columns(schema.names, constraints)
+    guessed = () if settings.trust_domain else person_columns(schema.names, constraints, schema.attributes)
     protected = () if unit.column is None or unit.column not in schema else (unit.column,)
     for name in dict.fromkeys([*protected, *guessed]):
         attribute = schema[name]
@@ -52,7 +52,7 @@ def with_person_ids(schema: Schema, *, but: Collection[str] = ()) -> Schema:
     Guarantees:
         No id of a person is listed in a draft.  [test_init_lists_no_ids_of_persons]
     """
-    for name in person_columns(schema.names):
+    for name in person_columns(schema.names, known=schema.attributes):
         attribute = schema[name]
         if name in but or not isinstance(attribute, Categorical | Integer | Key):
             continue

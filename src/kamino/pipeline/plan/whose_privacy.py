@@ -1,4 +1,4 @@
-"""Whose privacy? Columns that look like the id of a person, by their names alone, make a run ask.
+"""Whose privacy? Columns that look like the id of a person, by their names, make a run ask.
 
 A table may have many rows for each person. With "unit: one row" the promise is then about one of them, and says little
 about the person. Only the owner knows; what the names of columns suggest is enough to ask. Domains that were called
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from kamino.constraints import ConstraintClass, Constraints, classify
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
 from kamino.pipeline.settings import ROW, Settings
-from kamino.schema import Attribute, Categorical, Integer, Key, Schema, Source
+from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema, Source
 from kamino.schema.files.names import words_of
 
 # Who a row may be about. Many tables have several rows for each of them.
@@ -30,6 +31,20 @@ _NUMBERS = (
     "ssn nin nino nhs mrn passport email username userid login msisdn imsi imei iban pesel bsn cpf curp dni "
     "aadhaar personnummer nationalid socialsecurity socialsecuritynumber"
 )
+# What may stand behind such a number or name without making another thing of it, as `porch` and `count` do.
+_BEHIND = frozenset(
+    f"{_ENDINGS} address addresses addr hash hashed sha md masked enc encrypted token raw clean primary secondary main "
+    "home work private business personal official old new original orig current first last full text str string value "
+    "val de us uk ch of the".split()
+)
+# The fewest digits, or characters, that such a number has.
+_FEWEST: Mapping[str, int] = MappingProxyType(
+    {
+        "ssn": 7, "socialsecurity": 7, "socialsecuritynumber": 7, "nin": 8, "nino": 8, "nhs": 9, "passport": 6,
+        "email": 6, "msisdn": 7, "imsi": 13, "imei": 13, "iban": 15, "pesel": 9, "bsn": 8, "cpf": 9, "curp": 16,
+        "dni": 6, "aadhaar": 11, "personnummer": 6, "nationalid": 5,
+    }
+)  # fmt: skip
 # Names that may be those of persons, and of much else: enough to ask where real values would be written.
 _MAYBE = (
     "id ids pid uid idcode idno idnum idnr caseid subjid usubjid person persons patient patients subject subjects "
@@ -44,10 +59,12 @@ def looks_like_person(name: str) -> bool:
 
     >>> [looks_like_person(name) for name in ("patient_id", "customerNumber", "SSN", "zip", "id", "patient_age")]
     [True, True, True, False, False, False]
+    >>> looks_like_person("c_ssn_1"), looks_like_person("3Ssn_Porch")
+    (True, False)
     """
     words = words_of(name)
     joined = "".join(words)
-    if any(word in _ALONE for word in words) or joined in _ALONE:
+    if _number_in(words) is not None:
         return True
     ending = next((each for each in _NUMBERED if joined.endswith(each)), None)
     if ending is None:
@@ -56,10 +73,64 @@ def looks_like_person(name: str) -> bool:
     return rest in _WHO or rest.removesuffix("s") in _WHO or any(word in _WHO for word in words)
 
 
-def person_columns(names: Iterable[str], constraints: Constraints = Constraints()) -> tuple[str, ...]:
-    """The columns that look like the id of a person, but for those that a hard key says are different in all rows."""
+def _number_in(words: tuple[str, ...]) -> str | None:
+    """The number or name in the words of a column that stands for one person by itself; None where there is none."""
+    joined = "".join(words)
+    if joined in _ALONE:
+        return joined
+    for place, word in enumerate(words):
+        rest = words[place + 1 :]
+        if word in _ALONE and all(w in _BEHIND or w in _WHO or w.isdigit() or len(w) == 1 for w in rest):
+            return word
+    return None
+
+
+def could_hold_ids(name: str, attribute: Attribute) -> bool:
+    """Whether a column could hold the ids that its name speaks of, by what is declared or public of it.
+
+    Truth values, times and fractions are no ids. Where the range or the values are known, they must reach as far as
+    such numbers do: a number up to 508 is no social security number, whatever the column is called.
+
+    Guarantees:
+        It looks at the attribute only, and doubts no column of which nothing is known.  [test_ids_need_room]
+    """
+    if isinstance(attribute, Key) or not attribute.has_domain:
+        return not isinstance(attribute, Boolean | Date | Datetime)
+    fewest = _FEWEST.get(_number_in(words_of(name)) or "", 1)
+    match attribute:
+        case Categorical():
+            values = [value for value in attribute.categories if value != attribute.other]
+            # Of a domain that was found, what is rare is not there, as ids are.
+            found = attribute.source is Source.PRIVATE
+            return found or any(len(str(value).lstrip("-")) >= fewest for value in values)
+        case Integer():
+            return _reaches(attribute.min, attribute.max, fewest)
+        case Real():
+            return attribute.decimals == 0 and _reaches(attribute.min, attribute.max, fewest)
+        case _:
+            return False
+
+
+def _reaches(low: Any, high: Any, digits: int) -> bool:
+    """Whether a range holds numbers of so many digits, and more than a yes or no."""
+    return bool(max(abs(low), abs(high)) >= 10 ** (digits - 1) and not 0 <= low <= high <= 1)
+
+
+def person_columns(
+    names: Iterable[str],
+    constraints: Constraints = Constraints(),
+    known: Mapping[str, Attribute] = MappingProxyType({}),
+) -> tuple[str, ...]:
+    """The columns that look like the id of a person, but for those that a hard key says are different in all rows.
+
+    What is `known` of a column by declaration must leave room for ids.
+    """
     keys = {c.attributes for c in constraints if c.is_hard and classify(c) is ConstraintClass.KEY}
-    return tuple(name for name in names if looks_like_person(name) and (name,) not in keys)
+    return tuple(
+        name
+        for name in names
+        if looks_like_person(name) and (name,) not in keys and (name not in known or could_hold_ids(name, known[name]))
+    )
 
 
 def asked_columns(
@@ -79,7 +150,7 @@ def asked_columns(
     """
     keys = {c.attributes for c in constraints if c.is_hard and classify(c) is ConstraintClass.KEY}
     listed = tuple(names)
-    sure = person_columns(listed, constraints)
+    sure = person_columns(listed, constraints, known)
     bare = [
         name
         for name in listed
@@ -130,7 +201,10 @@ def written_ids(schema: Schema) -> tuple[str, ...]:
     return tuple(
         name
         for name, source in schema.sources.items()
-        if source is Source.ASSERTED and looks_like_person(name) and not isinstance(schema[name], Key)
+        if source is Source.ASSERTED
+        and looks_like_person(name)
+        and not isinstance(schema[name], Key)
+        and could_hold_ids(name, schema[name])
     )
 
 
