@@ -1,19 +1,24 @@
-"""Which maps of dependencies were learned: from the noise of what was released alone.
+"""Which maps of dependencies were learned: from the model and the noise of what was released alone.
 
-A hard dependency x -> y gives every x one y. Whether it is the y of the original depends on how far the counts of the
-pair stand out of their noise. For a value x with n rows, all of which have one y, its cell is the largest of K cells
-with noise sigma with probability E[Phi(n / sigma + z) ^ (K - 1)], z standard normal. All of it is public: n from the
-released distribution, sigma from the ledger.
+A hard dependency X -> y gives every x, a value or a combination of values, one y. Whether it is the y of the original
+is estimated from what is public: the model says how much of the rows of x it gives to their likeliest y; the ledger
+says how much noise the counts had that tell of it. A count of n rows stays the largest of K cells with noise sigma with
+probability E[Phi(n / sigma + z) ^ (K - 1)], z standard normal: more than that is nobody's knowledge, however sure the
+model is. Where x was measured together with y, that is the estimate. Where only parts of X were, the model puts them
+together, and what it gives to the likeliest y is right about as often; rows of a group agree, which makes the draw a
+little surer than that. Values that share a bin of the model share what is known of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from kamino.arrays import FloatArray
+from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.language.printer import print_name
@@ -24,8 +29,13 @@ from kamino.schema import Categorical
 
 # Of these shares a map is called learned, and learned in part.
 LEARNED, IN_PART = 0.9, 0.5
-# Wider domains than this are not gone through: noise hides their maps anyway.
-_MOST_VALUES = 1_000_000
+#: The true share lies within so much of the expected one, for at least 90 of 100 maps.
+WITHIN = 0.2
+# Wider domains than this are not gone through: noise hides their maps anyway. Nor are larger tables of bins.
+_MOST_VALUES, _MOST_CELLS = 1_000_000, 2_000_000
+# Of what a group adds to the share of the likeliest value, by the noise at most, so much comes true; values of one bin
+# are told apart by the sizes of groups, better than by chance. Both from runs on made-up maps of six kinds.
+_AGREED, _TOLD_APART = 0.25, 1 / 3
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
@@ -37,6 +47,7 @@ def expected_right(fitted: Fitted, constraint: DenialConstraint) -> float | None
 
     Guarantees:
         It is near the true share.  [test_expected_shares_of_maps_are_near_the_true_ones]
+        It is within `WITHIN` for 90 of 100 maps of many kinds.  [test_expected_shares_hold_for_maps_of_many_kinds]
         Rows of which the left side is only known to be another are right by chance.  [test_other_has_no_map]
     """
     dependency = dependency_of(constraint) if constraint.is_hard else None
@@ -54,16 +65,71 @@ def expected_right(fitted: Fitted, constraint: DenialConstraint) -> float | None
         return 0.0
     values = model.marginal((right,))
     chance = float((values**2).sum())
-    if len(left) > 1 or fitted.codec[left[0]].size > _MOST_VALUES:
+    sigma = _sigma(fitted, left, right)
+    if sigma is None or any(fitted.codec[name].size > _MOST_VALUES for name in left):
         return chance
-    sigma = _sigma(fitted, {left[0], right})
-    if sigma is None:
+    sides = [_left_side(fitted, model, name) for name in left]
+    cells = math.prod(len(side.alone) for side in sides) * model.node(right).cells.map.bins
+    if cells > _MOST_CELLS:
         return chance
-    learned, owners = _learned(model, left[0], right, values, sigma), model.marginal((left[0],))
-    anything = _code_of_other(fitted, left[0])
+    return min(1.0, max(chance, _share(model, sides, right, sigma, chance)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _LeftSide:
+    """One attribute of a left side in the bins of the model.
+
+    alone: the share of a bin that its typical value has, 1 where it has one value. other: the share of `other` in it.
+    """
+
+    name: str
+    alone: FloatArray
+    other: FloatArray
+
+
+def _left_side(fitted: Fitted, model: MarginalModel, name: str) -> _LeftSide:
+    owners, code_map = model.marginal((name,)), model.node(name).cells.map
+    bin_of = code_map(np.arange(len(owners), dtype=np.int64))
+    part = _part_of(owners, _sums(bin_of, owners, code_map.bins)[bin_of])
+    anything, other = _code_of_other(fitted, name), np.zeros(code_map.bins)
     if anything is not None:  # stands for many values, of which each had a right side of its own
-        learned[anything] = chance
-    return max(chance, float((owners * learned).sum()))
+        other[bin_of[anything]] = part[anything]
+    return _LeftSide(name=name, alone=_sums(bin_of, part**2, code_map.bins), other=other)
+
+
+def _share(
+    model: MarginalModel, sides: Sequence[_LeftSide], right: str, sigma: tuple[float, bool], chance: float
+) -> float:
+    """The expected share of rows whose right side is that of the original."""
+    noise, together = sigma
+    right_map, values = model.node(right).cells.map, model.marginal((right,))
+    joint = np.asarray(model.bin_marginal((*(side.name for side in sides), right))).reshape(-1, right_map.bins)
+    rows = joint.sum(axis=1)
+    given = _part_of(joint, rows[:, None])
+    alone = reduce(np.multiply.outer, [side.alone for side in sides]).ravel()
+    others = 1 - reduce(np.multiply.outer, [1 - side.other for side in sides]).ravel()
+    most = chance_of_largest(model.num_rows * rows * alone, noise, right_map.bins)
+    likeliest = given.max(axis=1)
+    found = most if together else np.minimum(likeliest + _AGREED * np.maximum(most - likeliest, 0.0), most)
+    # Of values that share a bin, the groups are dealt out as often as the model has each right side.
+    in_bin = chance_of_largest(model.num_rows * rows, noise, right_map.bins)
+    bin_of = right_map(np.arange(len(values), dtype=np.int64))
+    of_bin = _sums(bin_of, values, right_map.bins)
+    dealt = np.minimum((given**2).sum(axis=1), in_bin) * in_bin + (1 - in_bin) * float((of_bin**2).sum())
+    inside = float((values * _part_of(values, of_bin[bin_of]) ** _TOLD_APART).sum())
+    told = (alone * found + (1 - alone) * dealt) * inside
+    return float((rows * ((1 - others) * told + others * chance)).sum())
+
+
+def _sums(bins: IntArray, parts: FloatArray, count: int) -> FloatArray:
+    """The sum of the parts in each bin."""
+    return np.asarray(np.bincount(bins, weights=parts, minlength=count), dtype=np.float64)
+
+
+def _part_of(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Parts of wholes; 0 of those that are nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(whole > 0, part / whole, 0.0), dtype=np.float64)
 
 
 def _code_of_other(fitted: Fitted, name: str) -> int | None:
@@ -74,39 +140,29 @@ def _code_of_other(fitted: Fitted, name: str) -> int | None:
     return list(attribute.categories).index(attribute.other)
 
 
-def _sigma(fitted: Fitted, names: set[str]) -> float | None:
-    """The noise of the counts of a pair, all releases that hold both together; None where there is none.
+def _sigma(fitted: Fitted, left: Sequence[str], right: str) -> tuple[float, bool] | None:
+    """The noise of the counts that tell of a map, and whether all its attributes were measured together.
 
-    An interaction, which is measured in other units than counts, tells as much of them as its noise multiplier says.
-    What is measured of more attributes than the two is summed over the others.
+    All releases count that hold the right side and, if some hold all of the left side, all of that; else any part of
+    it. None where there is none. An interaction, which is measured in other units than counts, tells as much of them as
+    its noise multiplier says. What is measured of more attributes is summed over the others.
     """
     counts = [entry for entry in fitted.ledger["entries"] if entry["kind"] == "counts"]
-    both = [entry for entry in counts if names <= set(entry["attributes"])]
-    if not both or not isinstance(fitted.model, MarginalModel):
+    some = [each for each in counts if right in each["attributes"] and set(left) & set(each["attributes"])]
+    every = [each for each in some if set(left) <= set(each["attributes"])]
+    used, model = every or some, fitted.model
+    if not used or not isinstance(model, MarginalModel):
         return None
-    if any(not entry["sigma"] for entry in both):
-        return 0.0
-    unit = next(entry["sensitivity"] for entry in counts if len(entry["attributes"]) == 1)
-    cells = math.prod(fitted.model.node(name).cells.map.bins for name in names)
-    noise = [
-        entry["noise_multiplier"] * unit * math.sqrt(max(1.0, math.prod(entry["shape"]) / cells)) for entry in both
-    ]
-    return float(sum(each**-2 for each in noise) ** -0.5)
-
-
-def _learned(model: MarginalModel, left: str, right: str, values: FloatArray, sigma: float) -> FloatArray:
-    """For each value of the left side, how likely its rows get the right side of the original."""
-    owners = model.marginal((left,))
-    bin_of = model.node(left).cells.map(np.arange(len(owners), dtype=np.int64))
-    in_bin = np.bincount(bin_of, weights=owners)[bin_of]
-    right_map = model.node(right).cells.map
-    right_bin = right_map(np.arange(len(values), dtype=np.int64))
-    of_bin = np.bincount(right_bin, weights=values, minlength=right_map.bins)[right_bin]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alone = np.where(in_bin > 0, owners / in_bin, 0.0)
-        inside = float(np.where(of_bin > 0, values**2 / of_bin, 0.0).sum())
-    found = chance_of_largest(model.num_rows * owners, sigma, right_map.bins)
-    return np.asarray(found * alone * inside, dtype=np.float64)
+    if any(not each["sigma"] for each in used):
+        return 0.0, bool(every)
+    unit = next(each["sensitivity"] for each in counts if len(each["attributes"]) == 1)
+    weight = 0.0
+    for each in used:
+        told = [name for name in each["attributes"] if name in left or name == right]
+        cells = math.prod(model.node(name).cells.map.bins for name in told)
+        noise = each["noise_multiplier"] * unit * math.sqrt(max(1.0, math.prod(each["shape"]) / cells))
+        weight += noise**-2
+    return float(weight**-0.5), bool(every)
 
 
 def chance_of_largest(counts: FloatArray, sigma: float, cells: int) -> FloatArray:
@@ -140,8 +196,8 @@ def map_notes(fitted: Fitted, constraints: Iterable[DenialConstraint]) -> tuple[
         how = "was not learned" if share < IN_PART else "was learned in part"
         others = _has_other(fitted, constraint)
         notes.append(
-            f"{print_constraint(constraint)}: the map {how}: about {share:.0%} of the rows have the right side that "
-            f"goes with their left side in the original{others}. Give it as a public table (using FILE), or do not "
-            "rely on it"
+            f"{print_constraint(constraint)}: the map {how}: about {share:.0%} of the rows (give or take "
+            f"{100 * WITHIN:.0f} in 100) have the right side that goes with their left side in the original{others}. "
+            "Give it as a public table (using FILE), or do not rely on it"
         )
     return tuple(notes)
