@@ -113,7 +113,7 @@ AcceptOption = Annotated[
     typer.Option(
         "--accept",
         help="Mark the table for release although epsilon is above 10, delta is above 1/rows, or --trust-domain "
-        "writes real ids of persons.",
+        "writes real ids of persons, or values that one row alone has (names, addresses, comments).",
     ),
 ]
 AnywayOption = Annotated[

@@ -97,7 +97,7 @@ class Synthesizer(Parameterised):
         engine: where counts are computed: "memory", "streamed" (in passes over Parquet, CSV, DuckDB or PostgreSQL, for
             tables that are larger than memory), "spark" (on its executors), or "auto", by kind and size of the table.
         accept: mark what is drawn for release although epsilon is above 10, delta is above one over the rows, or
-            real ids of persons are written because domains are trusted.
+            real ids of persons, or values that one row alone has, are written because domains are trusted.
         seed: for tests only; fixes noise and draws, and marks the run "not for release".
         ledger: the path of a durable ledger in which each fit is entered (see docs/ledger.md), or a `LedgerUse`.
         dataset: the name of the dataset in the ledger; needed for a table in memory.
