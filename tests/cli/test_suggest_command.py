@@ -78,7 +78,7 @@ def test_suggest_protects_the_unit_of_the_schema(suggest: Any, max_rows: int) ->
 
 def test_suggest_without_a_unit_protects_a_row(suggest: Any) -> None:
     text, table, gate = suggest("")
-    assert "unit: one row." in text
+    assert "unit: one row; for release." in text
     assert table.num_rows == 300
     assert gate.unit.max_rows == 1
 
