@@ -35,7 +35,7 @@ from kamino.io.streams.parquet_parts import ParquetParts
 from kamino.io.streams.postgres_parts import PostgresParts
 from kamino.io.streams.spark_parts import SparkParts
 from kamino.model.protocol import Candidate, CodeMap
-from kamino.pipeline import Settings, Synthesizer
+from kamino.pipeline import Engine, Settings, Synthesizer
 from kamino.pipeline.fitting import fit, open_gate
 from kamino.pipeline.plan.bound_schema import schema_types
 from kamino.pipeline.plan.run_plan import plan_table
@@ -488,7 +488,35 @@ def test_the_engine_is_chosen_and_told(tmp_path: Path, monkeypatch: pytest.Monke
             Synthesizer(engine="streamed", **given).fit(source)  # type: ignore[arg-type]
     plan = Synthesizer(SCHEMA, RULES).dry_run(path)
     assert "in memory" in describe_engine(choose_engine(path, Settings(engine="memory")), plan)  # type: ignore[arg-type]
+    assert "by Spark" in describe_engine(Engine.SPARK, plan)
     assert f"about {count_passes(plan)} passes" in describe_engine(choose_engine(path, Settings()), plan)
+
+
+@pytest.mark.parametrize("source", ["t.csv", "t.parquet", "duckdb:///t.db#t"])
+def test_what_is_told_of_the_engine_depends_on_no_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], source: str
+) -> None:
+    """A dry run of the command prints the same of a file above the limit as of one below, whichever is read."""
+    from kamino.cli.app import app
+    from kamino.io.streams import sources
+    from kamino.pipeline import engines
+
+    parquet_file(mixed_table(), tmp_path)
+    csv_file(mixed_table(), tmp_path)
+    with duckdb.connect(str(tmp_path / "t.db")) as connection:
+        connection.execute(f"create table t as select * from '{tmp_path / 't.parquet'}'")
+    (tmp_path / "s.yaml").write_text(SCHEMA.to_yaml())
+    monkeypatch.chdir(tmp_path)
+    chosen, choose = list[Engine](), engines.choose_engine
+    monkeypatch.setattr(engines, "choose_engine", lambda *given: chosen.append(choose(*given)) or chosen[-1])
+    printed = []
+    for limit in (1 << 60, 1):
+        monkeypatch.setattr(sources, "_LARGE", dict.fromkeys(("parquet", "csv", "duckdb"), limit))
+        app(["synth", source, "-o", "o.csv", "-s", "s.yaml", "--dry-run"], standalone_mode=False)
+        printed.append(capsys.readouterr())
+    assert printed[0] == printed[1]
+    assert {"memory", "streamed"} == set(chosen), "both engines were there to be told"
+    assert "in memory (--engine memory) or, if the table is large, in about" in " ".join(printed[0].out.split())
 
 
 def test_a_model_does_not_tell_the_engine(tmp_path: Path) -> None:

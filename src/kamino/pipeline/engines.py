@@ -4,7 +4,7 @@ lets out depends on it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from kamino.errors import InputError
 from kamino.io import Reading, read_table
@@ -32,9 +32,7 @@ def choose_engine(source: object, settings: Settings, reading: Reading = ALL) ->
     Guarantees:
         What a run lets out is the same, whichever is chosen.  [test_engines_fit_the_same_model]
     """
-    obstacle = _obstacle(settings) or why_not_streamed(
-        source, reading, guarded=not settings.trust_domain, by_unit=settings.privacy_unit.column is not None
-    )
+    obstacle = _why_whole(source, settings, reading)
     asked, is_spark = settings.engine, stream_kind(source) == "spark"
     if asked is Engine.SPARK and not is_spark:
         obstacle = "the table is not one of Spark: expected spark://MASTER with a query, or a data frame of Spark"
@@ -44,6 +42,27 @@ def choose_engine(source: object, settings: Settings, reading: Reading = ALL) ->
     if asked is Engine.AUTO:
         return in_parts if obstacle is None and is_large(source, reading.query) else Engine.MEMORY
     return asked if asked is Engine.MEMORY else in_parts
+
+
+def told_engine(source: object, settings: Settings, reading: Reading = ALL) -> Engine:
+    """The engine as far as it may be told: AUTO where the size of the table decides, which is private.
+
+    Raises:
+        InputError: as `choose_engine` does.
+
+    Guarantees:
+        How large a file is does not show.  [test_what_is_told_of_the_engine_depends_on_no_size]
+    """
+    if settings.engine is not Engine.AUTO or stream_kind(source) == "spark":
+        return choose_engine(source, settings, reading)
+    return Engine.MEMORY if _why_whole(source, settings, reading) is not None else Engine.AUTO
+
+
+def _why_whole(source: object, settings: Settings, reading: Reading) -> str | None:
+    """Why a run cannot count in passes over this source, by its kind and the options; None if it can."""
+    return _obstacle(settings) or why_not_streamed(
+        source, reading, guarded=not settings.trust_domain, by_unit=settings.privacy_unit.column is not None
+    )
 
 
 def _obstacle(settings: Settings) -> str | None:
@@ -71,15 +90,25 @@ def read_private(
 
 
 def describe_engine(engine: Engine, plan: RunPlan) -> str:
-    """Say in a line where counts are computed, and for the streamed engine in how many passes, about."""
-    if engine is Engine.MEMORY:
-        return "Counts are computed in memory (--engine memory)."
-    if engine is Engine.SPARK:
-        return f"Counts are computed by Spark, in about {count_passes(plan)} jobs over the table (--engine spark)."
-    return (
-        f"Counts are computed in about {count_passes(plan)} passes over the table, which is read in parts (--engine "
-        "streamed); columns whose codes fit in memory are read once."
+    """Say in a line where counts are computed, and for the streamed engine in how many passes, about.
+
+    Where the size of the table decides (AUTO), both ways are told, and not which it is.
+    """
+    in_parts = (
+        f"in about {count_passes(plan)} passes over the table, which is read in parts (--engine streamed); columns "
+        "whose codes fit in memory are read once"
     )
+    match engine:
+        case Engine.MEMORY:
+            return "Counts are computed in memory (--engine memory)."
+        case Engine.SPARK:
+            return f"Counts are computed by Spark, in about {count_passes(plan)} jobs over the table (--engine spark)."
+        case Engine.STREAMED:
+            return f"Counts are computed {in_parts}."
+        case Engine.AUTO:
+            return f"Counts are computed in memory (--engine memory) or, if the table is large, {in_parts}."
+        case _:
+            assert_never(engine)
 
 
 def count_passes(plan: RunPlan) -> int:

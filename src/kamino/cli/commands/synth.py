@@ -62,7 +62,7 @@ from kamino.io.atomic import atomic_file
 from kamino.io.databases.credentials import shown_source
 from kamino.io.write import check_spreadsheet_safe
 from kamino.pipeline import Engine, Preset, Stage, Synthesizer
-from kamino.pipeline.engines import choose_engine, describe_engine
+from kamino.pipeline.engines import describe_engine, told_engine
 from kamino.pipeline.ledgering import standing
 from kamino.pipeline.output.block_workers import Workers
 from kamino.pipeline.output.release_mark import weak_promises
@@ -173,9 +173,9 @@ def synth(
         refuse_model(release_note, output, *inputs, save_model)
     reading = reading_of(query, separator, encoding, columns, drop)
     if dry_run:
-        chosen = choose_engine(data, synthesizer.settings, reading)
+        told = told_engine(data, synthesizer.settings, reading)
         planned = synthesizer.dry_run(data, reading=reading, num_rows=rows)
-        _print_dry_run(output_console(), planned, chosen, output, save_model)
+        _print_dry_run(output_console(), planned, told, output, save_model)
         return
     # How many rows the private table has is not known yet; delta is held against their noisy number afterwards.
     for warning in weak_promises(epsilon, delta, None):
