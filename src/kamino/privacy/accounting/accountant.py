@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, assert_never
 
-import numpy as np
-
 from kamino.errors import PrivacyError
 from kamino.privacy.accounting.budget import Neighbours
-from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
 from kamino.privacy.accounting.events import DeltaEvent, Event, GaussianEvent, PoissonGaussianEvent
+from kamino.privacy.accounting.gaussian_delta import epsilon_at
 
 _INTERVAL = 1e-4
 _MOST_LOSSES = 2**18
@@ -87,6 +85,7 @@ def epsilon(
 
     Guarantees:
         It equals the price of dp_accounting. [test_price_equals_dp_accounting]
+        At the extremes, where that is too low, it is the true one. [test_no_price_is_too_low_at_the_extremes]
         n events at once cost what n single ones cost. [test_n_at_once_costs_n_times]
         The closed form agrees with PLD to 0.1%. [test_closed_form_agrees_with_pld]
         An unknown event is refused. [test_unknown_event_is_refused]
@@ -102,9 +101,7 @@ def epsilon_of(total: Tally, *, delta: float, neighbours: Neighbours) -> float:
     if left <= 0 or not math.isfinite(total.gaussian):
         return math.inf
     if not total.sampled:
-        # The library takes the log of a difference that rounds to 0 on the way to a very small epsilon.
-        with np.errstate(divide="ignore"):
-            return get_epsilon_gaussian(1 / math.sqrt(total.gaussian), left)
+        return epsilon_at(math.sqrt(total.gaussian), left)
     return _epsilon_by_pld(total, delta=left, neighbours=neighbours)
 
 

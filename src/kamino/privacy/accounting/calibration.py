@@ -18,16 +18,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy.accounting.accountant import epsilon, tally
 from kamino.privacy.accounting.budget import Budget
-from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian, get_sigma_gaussian
+from kamino.privacy.accounting.closed_forms import get_sigma_gaussian
 from kamino.privacy.accounting.events import DeltaEvent, Event, Events, PoissonGaussianEvent
+from kamino.privacy.accounting.gaussian_delta import epsilon_at, sound_mu
 
 # Shares of mu² are added and divided in floating point by the caller. What is promised to him is below the
 # limit that the ledger enforces by more than such rounding can amount to.
 _ROUNDING = 1e-9
 _BELOW = 1e-3
+# What `max_mu` stays below the exact limit, for roundings of those who add up what was spent.
+_MARGIN = 1e-10
 _MUCH_NOISE = 2.0
 
 
@@ -44,14 +49,26 @@ def gaussian_mu(budget: Budget, *, reserved_delta: float = 0.0) -> float:
 
 @lru_cache(maxsize=1024)
 def max_mu(budget: Budget, *, reserved_delta: float = 0.0) -> float:
-    """Return the exact limit that the ledger enforces."""
+    """Return the limit that the ledger enforces: close below the exact one, and never above.
+
+    Guarantees:
+        Its delta is at most the budget's, however small that or epsilon is.
+        [test_no_budget_is_exceeded_at_the_extremes]
+    """
     left = budget.delta - reserved_delta
     if left <= 0:
         return 0.0
     if not budget.is_private:
         return math.inf
-    # The root finder stops within 1e-12 of the answer, on either side.
-    return (1 - 1e-10) / get_sigma_gaussian(budget.epsilon, left)
+    # The root finder stops within 1e-12 of the answer, on either side. Where epsilon is tiny, its two terms agree in
+    # nearly all digits: it stops anywhere, or not at all.
+    try:
+        with np.errstate(divide="ignore"):
+            guess = (1 - _MARGIN) / get_sigma_gaussian(budget.epsilon, left)
+    except (RuntimeError, ValueError, ArithmeticError):
+        guess = math.nan
+    sound = sound_mu(budget.epsilon, left, guess)
+    return guess if sound == guess else (1 - _MARGIN) * sound
 
 
 @lru_cache(maxsize=1024)
@@ -65,7 +82,7 @@ def most_under_replace(budget: Budget) -> float:
     """
     if not budget.is_private:
         return math.inf
-    price = get_epsilon_gaussian(1 / (2 * max_mu(budget)), budget.delta)
+    price = epsilon_at(2 * max_mu(budget), budget.delta)
     return price * (1 + _BELOW)
 
 

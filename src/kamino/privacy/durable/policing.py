@@ -38,7 +38,7 @@ from kamino.errors import BudgetError
 from kamino.privacy.accounting.accountant import Tally
 from kamino.privacy.accounting.budget import Budget, Neighbours
 from kamino.privacy.accounting.calibration import max_mu, most_under_replace
-from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
+from kamino.privacy.accounting.gaussian_delta import epsilon_at
 from kamino.privacy.durable.ledger_lines import Composition, PlannedRun, Policy
 
 # Of delta, for finding categories, unless the policy says: what runs take by default.
@@ -187,7 +187,7 @@ def epsilon_of_total(total: Cost, policy: Policy) -> float:
     left = policy.budget.delta - max(total.delta, policy.finding_delta or 0.0)
     if left <= 0 or not math.isfinite(total.amount):
         return math.inf
-    return get_epsilon_gaussian(1 / math.sqrt(total.amount), left)
+    return epsilon_at(math.sqrt(total.amount), left)
 
 
 def _epsilon_under(budget: Budget, relation: Neighbours) -> float:
