@@ -13,6 +13,20 @@ from kamino.schema.dtypes import parse_dtype
 from kamino.schema.files.messages import explain
 
 
+def is_utf8(value: object) -> bool:
+    """Whether a text, or each of a list of texts, can be written to a file; of anything else, that it can.
+
+    >>> is_utf8("é"), is_utf8(("a", chr(0xD800))), is_utf8(7)
+    (True, False, True)
+    """
+    if isinstance(value, tuple | list):
+        value = "".join(each for each in value if isinstance(each, str))
+    try:
+        return not isinstance(value, str) or value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
 class Source(enum.StrEnum):
     """Where a domain comes from, and so who vouches that it may be known."""
 
@@ -91,6 +105,9 @@ class BaseAttribute(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        for name in type(self).model_fields:
+            if not is_utf8(getattr(self, name)):
+                raise ValueError(f"found {name} with half of a pair of surrogates, expected text that UTF-8 can hold")
         given = [name for name in self.domain_fields if getattr(self, name) is not None]
         missing = [name for name in self.domain_fields if name not in given]
         if given and missing:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kamino.errors import SchemaError
-from kamino.schema.attribute import BaseAttribute, Source
+from kamino.schema.attribute import BaseAttribute, Source, is_utf8
 from kamino.schema.attributes import Attribute
 from kamino.schema.files.messages import did_you_mean
 from kamino.schema.keys import Key
@@ -22,6 +22,7 @@ class Schema:
     Guarantees:
         The order of attributes counts in comparisons.  [test_equality_heeds_order]
         A text written by `to_yaml` is read back as an equal schema.  [test_yaml_round_trip]
+        A model that was fitted with it can be saved and loaded.  [test_a_model_of_any_schema_can_be_loaded]
 
     >>> from kamino.schema import Integer
     >>> schema = Schema(attributes={"age": Integer(min=0, max=120)})
@@ -47,6 +48,11 @@ class Schema:
             f"attributes: found the name {name!r}, expected text that is not empty"
             for name in self.attributes
             if not isinstance(name, str) or not name
+        ]
+        problems += [
+            f"attributes: found the name {name!r} with half of a pair of surrogates, expected text that UTF-8 can hold"
+            for name in self.attributes
+            if not is_utf8(name)
         ]
         problems += self._unit_problems()
         if problems:

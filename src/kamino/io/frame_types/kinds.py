@@ -41,13 +41,21 @@ class FrameKind:
         """Plain data that `json.dumps` takes."""
         return {"library": self.library, "types": dict(self.types)}
 
+    def told(self) -> FrameKind:
+        """The kind without types that no model file may hold, such as one with any text for a timezone."""
+        return self.without([name for name, text in self.types.items() if not _is_type(text)])
+
     @staticmethod
     def problem(library: str, types: Mapping[str, str]) -> str:
         """Why this is not the kind of a frame, or `""`; a model file may come from anybody."""
         if library not in LIBRARIES:
             return f"its library is none of {', '.join(LIBRARIES)}"
-        fits = all(len(text) <= _MOST_TEXT and _SAFE.fullmatch(text) for text in types.values())
-        return "" if fits else "the type of a column is no type"
+        return "" if all(map(_is_type, types.values())) else "the type of a column is no type"
+
+
+def _is_type(text: str) -> bool:
+    """Whether a text may stand in a model file as the type of a column."""
+    return len(text) <= _MOST_TEXT and _SAFE.fullmatch(text) is not None
 
 
 def kind_of(frame: object, *, trust_domain: bool = False) -> FrameKind | None:
@@ -55,9 +63,15 @@ def kind_of(frame: object, *, trust_domain: bool = False) -> FrameKind | None:
 
     With `trust_domain`, the categories of an unordered category, and intervals, count as listed by its type too.
     Without it they do not: `astype("category")` lists the cells, and `pandas.cut` takes its bounds from them.
+
+    Guarantees:
+        It can be saved with a model, whatever a type is called.  [test_a_model_of_any_frame_can_be_loaded]
     """
-    if isinstance(frame, str | os.PathLike):
-        return None
+    found = None if isinstance(frame, str | os.PathLike) else _kind_of(frame, trust_domain=trust_domain)
+    return None if found is None else found.told()
+
+
+def _kind_of(frame: object, *, trust_domain: bool) -> FrameKind | None:
     from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe  # slow to import
 
     if is_pandas_dataframe(frame):
