@@ -221,9 +221,12 @@ def test_a_schema_may_say_that_each_row_is_its_own() -> None:
         (10.5, 1e-6, 100, "epsilon 10.5 is above 10"),
         (1.0, 0.1, 100, "delta 0.1 is above one over"),
         (10.0, 0.01, 100, None),
+        (1.0, 0.02, 10, "delta 0.02 is above 0.01: publishing one row in 50 as it is"),
+        (1.0, 0.5, None, "delta 0.5 is above 0.01"),
+        (1.0, 0.01, None, None),
     ],
 )
-def test_weak_budgets_are_not_for_release(epsilon: float, delta: float, rows: int, said: str | None) -> None:
+def test_weak_budgets_are_not_for_release(epsilon: float, delta: float, rows: int | None, said: str | None) -> None:
     found = weak_promises(epsilon, delta, rows)
     assert ([said] if said else []) == [line[: len(said or "")] for line in found]
 

@@ -9,7 +9,7 @@ from tests.pipeline.test_privacy_of_synth import private_table
 
 from kamino.errors import InputError, KaminoError
 from kamino.io import write_table
-from kamino.pipeline import Synthesizer
+from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.spending import spent_note, telling_what_is_spent
 
 LEDGER = {
@@ -42,16 +42,23 @@ def test_a_late_error_tells_the_cost(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_note_has_the_numbers_of_the_ledger(tmp_path: Path) -> None:
-    assert "2 releases were made before this: epsilon 0.5124 of 2 is spent" in spent_note(LEDGER)
-    assert "epsilon 0.5124 of 2 is spent (not for release: made" in spent_note({**LEDGER, "mark": "not for release"})
-    assert spent_note({**LEDGER, "entries": [{}]}).startswith("1 release was")
-    assert spent_note({**LEDGER, "entries": []}) == spent_note({**LEDGER, "epsilon": None}) == ""
+    assert "2 releases were made before this: epsilon 0.5124 of 2 is spent" in spent_note(LEDGER, Settings())
+    assert "epsilon 0.5124 of 2 is spent (not for release: made" in spent_note(
+        {**LEDGER, "mark": "not for release"}, Settings()
+    )
+    assert spent_note({**LEDGER, "entries": [{}]}, Settings()).startswith("1 release was")
+    assert (
+        spent_note({**LEDGER, "entries": []}, Settings()) == spent_note({**LEDGER, "epsilon": None}, Settings()) == ""
+    )
+    weak = {**LEDGER, "epsilon": 50.0}
+    assert "is spent (not for release: epsilon 50 is above 10" in spent_note(weak, Settings(epsilon=50.0))
+    assert "not for release" not in spent_note(weak, Settings(epsilon=50.0, accept=True))
     model = tmp_path / "m.kamino"
-    assert "run again only if you accept that" in spent_note(LEDGER, model=model)
+    assert "run again only if you accept that" in spent_note(LEDGER, Settings(), model=model)
     model.touch()
-    assert f"The model is in {model}: draw from it with kamino sample" in spent_note(LEDGER, model=model)
+    assert f"The model is in {model}: draw from it with kamino sample" in spent_note(LEDGER, Settings(), model=model)
 
 
 def test_an_error_keeps_its_kind() -> None:
-    with pytest.raises(InputError, match="broken"), telling_what_is_spent(lambda: LEDGER):
+    with pytest.raises(InputError, match="broken"), telling_what_is_spent(lambda: LEDGER, Settings()):
         raise InputError("broken")

@@ -173,21 +173,23 @@ def with_draw_seed(settings: Settings, run: DurableRun) -> Settings:
 
 def standing(run: DurableRun) -> str:
     """What the dataset of a run has come to, in a line."""
+    from kamino.pipeline.output.release_mark import mark_of_runs
     from kamino.privacy.durable.policing import bound_of, epsilon_of_total, total_cost
 
     planned, ledger = run.state.planned, run.ledger
-    policy = ledger.policies.get(planned.dataset)
+    policy, budget = ledger.policies.get(planned.dataset), planned.budget
+    price = ledger.price(planned.dataset, delta=budget.delta, neighbours=budget.neighbours)
     if policy is None:
-        budget = planned.budget
-        price = ledger.price(planned.dataset, delta=budget.delta, neighbours=budget.neighbours)
         text = f"epsilon {price:.4g} at delta {budget.delta:g}, without a policy"
     else:
         total = epsilon_of_total(total_cost(ledger.runs.values(), policy), policy)
         most = epsilon_of_total(bound_of(policy), policy)
         text = f"epsilon {total:.4g} of {most:.4g} at delta {policy.budget.delta:g}"
-    count = len(ledger.runs_of(planned.dataset))
-    runs = "1 run" if count == 1 else f"{count:,} runs"
-    return f"ledger {ledger.path}: run {planned.run}; {planned.dataset!r} is at {text}, after {runs}"
+    made = ledger.runs_of(planned.dataset)
+    runs = "1 run" if len(made) == 1 else f"{len(made):,} runs"
+    mark = mark_of_runs(price, budget.delta, [each.planned.mark for each in made])
+    end = f"; {mark}" if mark else ""
+    return f"ledger {ledger.path}: run {planned.run}; {planned.dataset!r} is at {text}, after {runs}{end}"
 
 
 def _planned(facts: RunFacts, dataset: str, plan: str) -> Any:

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kamino.pipeline.settings import Settings
 
 
 @contextmanager
 def telling_what_is_spent(
-    ledger: Callable[[], Mapping[str, Any]], *, model: Path | None = None, resumable: bool = False
+    ledger: Callable[[], Mapping[str, Any]],
+    settings: Settings,
+    *,
+    model: Path | None = None,
+    resumable: bool = False,
 ) -> Iterator[None]:
     """Add to whatever ends the block what the releases so far cost. A ledger is public, so its cost may be told.
 
-    `ledger` gives the ledger as plain data; `model` is where the fitted model was kept, if it was; `resumable` says
-    that a durable ledger has the releases, so that the run can go on.
+    `ledger` gives the ledger as plain data, `settings` are those of the run; `model` is where the fitted model was
+    kept, if it was; `resumable` says that a durable ledger has the releases, so that the run can go on.
 
     Guarantees:
         An error after a release tells what is spent, and one before any does not.  [test_a_late_error_tells_the_cost]
@@ -25,7 +32,7 @@ def telling_what_is_spent(
         yield
     except BaseException as problem:
         found = ledger()
-        note = spent_note(found, model=model, resumable=resumable)
+        note = spent_note(found, settings, model=model, resumable=resumable)
         if note:
             problem.add_note(note)
         elif not isinstance(problem, Exception) and not found["entries"]:
@@ -34,14 +41,16 @@ def telling_what_is_spent(
         raise
 
 
-def spent_note(ledger: Mapping[str, Any], *, model: Path | None = None, resumable: bool = False) -> str:
+def spent_note(
+    ledger: Mapping[str, Any], settings: Settings, *, model: Path | None = None, resumable: bool = False
+) -> str:
     """What the releases of a ledger cost, and what to do; nothing where none was made, or where none is private."""
     count, budget = len(ledger["entries"]), ledger["epsilon"]
     if not count or budget is None:
         return ""
     from kamino.pipeline.output.release_mark import spent_of  # slow to import, and only where a run fails
 
-    spent = spent_of(ledger)
+    spent = spent_of(ledger, settings)
     releases = "1 release was" if count == 1 else f"{count} releases were"
     marked = "" if spent.is_for_release else f" ({spent.told})"
     text = f"{releases} made before this: epsilon {spent.shown_epsilon} of {budget:g} is spent{marked}. "

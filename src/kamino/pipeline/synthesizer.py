@@ -253,7 +253,7 @@ class Synthesizer(Parameterised):
         gate = open_gate(settings)
         if run is not None:
             run.attach(gate)
-        with telling_what_is_spent(gate.ledger.to_dict, resumable=run is not None):
+        with telling_what_is_spent(gate.ledger.to_dict, settings, resumable=run is not None):
             fitted = fit(private, plan, gate, progress=progress)
         self._fitted = replace(fitted, frame=self._kept(kind))
 

@@ -14,6 +14,7 @@ from kamino.cli.console import counted, output_console, safe
 from kamino.cli.options import shown_epsilon
 from kamino.cli.plain_help import PlainCommand, PlainGroup
 from kamino.errors import InputError, LedgerError
+from kamino.pipeline.output.release_mark import mark_of_runs
 from kamino.privacy import Budget, Neighbours
 from kamino.privacy.durable.durable_run import close_by_hand, unfinished
 from kamino.privacy.durable.hash_chain import START
@@ -204,6 +205,10 @@ def _print_dataset(console: Console, found: DurableLedger, name: str, delta: flo
         prices = {each: found.price(name, delta=at, neighbours=each) for each in Neighbours}
         text = ", ".join(f"{_RELATIONS[each]}: epsilon {_price(prices[each])}" for each in Neighbours)
         console.print(safe(f"  released    {text}, at delta {at:g}"))
+        own = prices[runs[-1].planned.budget.neighbours]
+        mark = mark_of_runs(own, at, [run.planned.mark for run in runs])
+        if mark:
+            console.print(safe(f"  mark        {mark}", style="bold red"))
         if len({run.planned.unit for run in runs}) > 1:
             console.print(
                 safe("  Note: runs protect different units; their common price means little.", style="yellow")

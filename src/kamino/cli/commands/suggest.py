@@ -54,7 +54,8 @@ def suggest(
     epsilon: SuggestEpsilonOption = 0.5,
     delta: DeltaOption = 1e-6,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Do not mark what is printed, although epsilon is above 10.")
+        bool,
+        typer.Option("--accept", help="Do not mark what is printed, although epsilon is above 10 or delta above 0.01."),
     ] = False,
     trust_domain: Annotated[
         bool, typer.Option("--trust-domain", help="The types of the columns are public: use them to look for orders.")
@@ -100,7 +101,7 @@ def suggest(
         gate = open_gate(settings)
         if run is not None:
             run.attach(gate)
-        with telling_what_is_spent(gate.ledger.to_dict, resumable=run is not None):
+        with telling_what_is_spent(gate.ledger.to_dict, settings, resumable=run is not None):
             # The unit's column may be a key, which typing leaves out: rows are chosen before.
             private = keep_rows(private, gate)
             if known is not None:

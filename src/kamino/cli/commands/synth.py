@@ -185,7 +185,12 @@ def synth(
         refuse_overwriting(ledger, data, schema, constraints, *synthesizer.reference_files)
     with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
         synthesizer.fit(data, reading=reading, num_rows=rows, progress=progress, keep_releases=True)
-        with telling_what_is_spent(lambda: synthesizer.ledger, model=save_model, resumable=synthesizer.run is not None):
+        with telling_what_is_spent(
+            lambda: synthesizer.ledger,
+            synthesizer.settings,
+            model=save_model,
+            resumable=synthesizer.run is not None,
+        ):
             unsaved = _save(synthesizer, save_model)
             tell_if_whole(synthesizer, output, rows)
             written = synthesizer.write(

@@ -7,7 +7,7 @@ command, page and certificate that tells a spent budget takes it from here, toge
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FOR_RELEASE = "for release"
 # Beyond this epsilon a guess about one row is nearly always right: the promise is one in name only.
 MOST_EPSILON = 10.0
+# Beyond this delta, whatever the table: of a hundred rows, one could be published as it is.
+MOST_DELTA = 0.01
 SEEDED = "made with a seed, by which the noise can be taken away"
 NOISELESS = "made without noise"
 
@@ -70,7 +72,7 @@ def spent_of(
 ) -> Spent:
     """What a ledger, as plain data, says was spent, with its mark.
 
-    Without `settings`, only what the ledger itself forbids is known. `about_rows` is the noisy number of rows, or the
+    Without `settings`, nobody is known to have accepted anything. `about_rows` is the noisy number of rows, or the
     one that was declared, if there is one; `schema` is that of what comes out.
 
     Guarantees:
@@ -107,6 +109,23 @@ def mark_before(settings: Settings, *, about_rows: float | None = None, schema: 
         mark=mark,
         reasons=reasons,
     )
+
+
+def mark_of_runs(epsilon: float, delta: float, marks: Collection[str]) -> str:
+    """What keeps the outputs of several runs on one dataset from being released together; nothing if nothing does.
+
+    `epsilon` is the price of all of them; `marks` are theirs, empty for one that is for release.
+
+    Guarantees:
+        Runs that may each be released are marked where all of them may not.  [test_runs_are_marked_together]
+    """
+    if len(marks) == 1:
+        return next(iter(marks))
+    marked, weak = sum(map(bool, marks)), weak_promises(epsilon, delta, None)
+    one = f"{marked:,} of {len(marks):,} runs {'is' if marked == 1 else 'are'} not for release"
+    if marked:
+        return f"{NOT_FOR_RELEASE} together: {'; '.join((one, *weak))}"
+    return f"{NOT_FOR_RELEASE} together, unless the owner accepts it: {'; '.join(weak)}" if weak else ""
 
 
 def mark_of_certificate(certificate: Mapping[str, Any]) -> str:
@@ -163,10 +182,11 @@ def _judged(
         return NOT_PRIVATE, (NOISELESS,)
     if noise or (settings is not None and settings.seed is not None):
         return NOT_FOR_RELEASE, (SEEDED,)
-    if settings is None or settings.accept:
+    if settings is not None and settings.accept:
         return FOR_RELEASE, ()
     weak = weak_promises(epsilon, delta, about_rows)
-    real = () if schema is None else written_values(schema, None if settings.trust_domain else about_rows)
+    trusted = settings is not None and settings.trust_domain
+    real = () if schema is None else written_values(schema, None if trusted else about_rows)
     reasons = (*weak, *((f"real values of single persons in {', '.join(real)}",) if real else ()))
     return (NOT_FOR_RELEASE, reasons) if reasons else (FOR_RELEASE, ())
 
@@ -175,7 +195,8 @@ def weak_promises(epsilon: float | None, delta: float, about_rows: float | None)
     """A line for each part of a budget that promises next to nothing; `about_rows` as declared or noisy, if known.
 
     Guarantees:
-        It names epsilon above 10 and delta above one over the rows.  [test_weak_budgets_are_not_for_release]
+        It names epsilon above 10, and delta above one over the rows or above 0.01.
+        [test_weak_budgets_are_not_for_release]
     """
     found = []
     if epsilon is not None and math.isfinite(epsilon) and epsilon > MOST_EPSILON:
@@ -184,6 +205,11 @@ def weak_promises(epsilon: float | None, delta: float, about_rows: float | None)
         found.append(
             f"delta {delta:g} is above one over the rows (about {round(about_rows):,}): publishing a few of them "
             "as they are would keep the promise"
+        )
+    elif delta > MOST_DELTA:
+        found.append(
+            f"delta {delta:g} is above {MOST_DELTA:g}: publishing one row in {math.ceil(1 / delta):,} as it is would "
+            "keep the promise"
         )
     return tuple(found)
 
