@@ -54,7 +54,8 @@ def test_a_dataset_has_one_budget_over_commands(folder: Path) -> None:
     shown = kamino("ledger", "show", "l.ledger")
     assert "at most epsilon 1.2 at delta 1e-06, 1e-07 of it for finding categories" in shown
     assert "one more or one less: epsilon 1.0" in shown
-    assert shown.count("not for release") == 2
+    assert shown.count("not for release") == 2 + 2, "each run, and the line on both"
+    assert "mark not for release together: 2 of 2 runs are not for release" in " ".join(shown.split())
     assert re.search(r"synth +│ 1 ", shown)
     assert re.search(r"suggest +│ 0.4 ", shown)
     head = re.search(r"head (\w{64}), (\d+) lines", shown)

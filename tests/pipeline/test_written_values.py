@@ -26,7 +26,7 @@ from kamino.pipeline import Settings
 from kamino.pipeline.plan.run_plan import plan_table
 from kamino.pipeline.plan.written_values import own_values as columns_of
 from kamino.privacy.private import PrivateTable
-from kamino.schema import Categorical, Schema, Source, draft_schema
+from kamino.schema import Categorical, Key, Schema, Source, draft_schema
 
 NAMES = ["Ann", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jon"]
 
@@ -71,7 +71,7 @@ def test_values_of_one_person_are_refused() -> None:
     for name in table.column_names:
         for cell in table.column(name).drop_null().to_pylist():
             assert str(cell) not in said or cell == "none"
-    accepted = Synthesizer(**ASKED, accept=True).fit(table)
+    accepted = Synthesizer(**ASKED, accept=True, epsilon=10.0).fit(table)
     told = accepted.certificate(accepted.sample(20))
     assert told["mark"] == "for release"
     assert any(note.startswith("name: 300 different texts for about") for note in told["notes"])
@@ -115,6 +115,27 @@ def test_hardly_any_values_say_nothing(rows: int) -> None:
     assert columns_of_single_units(PrivateTable(persons(rows)), OWN, None) == ()
 
 
+@pytest.mark.parametrize(
+    ("texts", "refused"),
+    [
+        # Of 20,000 full names, 500 persons: two in three have one of their own, and only four in five names occur once.
+        (lambda rng: [f"N{i}" for i in rng.integers(0, 1_200, 500)], True),
+        (lambda rng: [f"N{i}" for i in rng.integers(0, 500, 500)], False),
+        # Half of the places occur once, and nine persons in ten live in one of the others.
+        (lambda rng: [f"P{i}" for i in rng.zipf(1.6, 500)], False),
+        # A comment on one row in fifty.
+        (lambda rng: [f"case {i}" if i % 50 == 0 else "none" for i in range(500)], True),
+        (lambda rng: [None if i % 50 else f"case {i}" for i in range(500)], True),
+        (lambda rng: [None] * 500, False),
+        (lambda rng: [f"{i % 250}" + "x" for i in range(500)], True),
+        (lambda rng: [f"{i % 150}" + "x" for i in range(500)], False),
+    ],
+)
+def test_a_column_that_tells_most_apart_is_refused(texts: Any, refused: bool) -> None:
+    table = pa.table({"a": pa.array(texts(np.random.default_rng(7)), pa.string())})
+    assert columns_of_single_units(PrivateTable(table), ("a",), None) == (("a",) if refused else ())
+
+
 def test_a_person_with_several_rows_has_values_of_its_own() -> None:
     """Each value is in ten rows, all of them of one person: by rows it repeats, by persons it does not."""
     visits = pa.table(
@@ -152,10 +173,15 @@ def test_values_of_single_units(rows: list[Any], cuts: list[int], texts: bool, a
         if value is not None:
             by_unit[value].add(unit)
     by_row = Counter(value for value in values if value is not None)
+    owners = {unit for value, unit in zip(values, units, strict=True) if value is not None}
     for private in (PrivateTable(table), in_parts):
-        assert sorted(count_units(private, "value", None)) == sorted(min(3, n) for n in by_row.values())
-        assert sorted(count_units(private, "value", "unit")) == sorted(min(3, len(u)) for u in by_unit.values())
-        assert sorted(count_units(private, "value", "value")) == [1] * len(by_row)
+        for unit, true, whole in (
+            (None, [min(3, n) for n in by_row.values()], by_row.total()),
+            ("unit", [min(3, len(u)) for u in by_unit.values()], len(owners)),
+            ("value", [1] * len(by_row), len(by_row)),
+        ):
+            found, count = count_units(private, "value", unit)
+            assert (sorted(found), count) == (sorted(true), whole)
 
 
 class _Parts:
@@ -278,6 +304,26 @@ def test_a_schema_that_lists_real_values_marks_what_is_made_with_it() -> None:
     assert told["mark"] == "not for release"
     made._fitted = replace(made.fitted, settings=replace(made.fitted.settings, accept=True))
     assert made.certificate(made.sample(5))["mark"] == "for release"
+
+
+def test_a_schema_that_lists_what_units_own_marks_what_is_made_with_it() -> None:
+    """Persons have ten rows each: their streets are a tenth of the rows, and of the persons nearly all."""
+    visits = pa.table(
+        {
+            "who": [f"W{i // 10}" for i in range(400)],
+            "street": [f"{i // 10} Long Street" for i in range(400)],
+            "ward": [f"ward {i % 7}" for i in range(400)],
+        }
+    )
+    drafted = draft_schema(visits, trust_domain=True)
+    for attributes, mark in (
+        ({**drafted.attributes, "who": Key(repeats=True)}, "not for release"),
+        ({"who": Key(repeats=True), "ward": drafted["ward"]}, "for release"),
+        ({"who": drafted["who"], "ward": drafted["ward"]}, "not for release"),
+    ):
+        made = Synthesizer(Schema(attributes=attributes, unit="who", max_rows=10), epsilon=9.0)
+        made.fit(visits.select(list(attributes)))
+        assert made.certificate(made.sample(5))["mark"] == mark
 
 
 def test_init_lists_no_values_of_one_person(tmp_path: Path) -> None:

@@ -112,8 +112,8 @@ AcceptOption = Annotated[
     bool,
     typer.Option(
         "--accept",
-        help="Mark the table for release although epsilon is above 10, delta is above 1/rows or 0.01, or --trust-domain "
-        "writes real ids of persons, or values that one row alone has (names, addresses, comments).",
+        help="Mark the table for release although epsilon is above 10, delta is above 1/rows or 0.01, or "
+        "--trust-domain writes real ids of persons, or values that one row alone has (names, addresses, comments).",
     ),
 ]
 AnywayOption = Annotated[

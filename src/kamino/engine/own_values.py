@@ -20,8 +20,10 @@ from kamino.privacy.private import PrivateTable, open_parts
 from kamino.schema.coding.value_hashes import hash_values
 
 # A column is one of single units where more than these parts of its values belong to one unit each, or to at most two,
-# as the telephone numbers of couples do. Fewer values than this say nothing.
-_ONE, _TWO = 0.9, 0.95
+# as the telephone numbers of couples do; or where more than this part of the units that have a value have one of their
+# own, so that the column tells most of them apart. In texts with a long tail, such as places, half of the values may
+# occur once, and yet most rows have a common one. Fewer values than this say nothing.
+_ONE, _TWO, _MOST = 0.9, 0.95, 0.5
 FEW_VALUES = 10
 # More units of a value than this need not be told apart.
 _ENOUGH = 3
@@ -31,7 +33,7 @@ _Words = NDArray[np.uint64]
 
 
 def columns_of_single_units(private: PrivateTable, names: Iterable[str], unit: str | None) -> tuple[str, ...]:
-    """The columns among `names`, all of them called public, nearly all of whose values are one unit's own.
+    """The columns among `names`, called public, that tell most units apart or hold hardly anything but own values.
 
     A unit is what has one value of the column `unit`, or else a row. Nulls are no values; in the column of units they
     are one unit.
@@ -40,27 +42,29 @@ def columns_of_single_units(private: PrivateTable, names: Iterable[str], unit: s
         It says what counting by hand says, however the rows are cut into parts.  [test_values_of_single_units]
         Nothing is asked of a column that was not called public.  [test_only_columns_called_public_are_looked_at]
     """
-    return tuple(name for name in names if _is_of_single_units(count_units(private, name, unit)))
+    return tuple(name for name in names if _is_of_single_units(*count_units(private, name, unit)))
 
 
-def _is_of_single_units(units: IntArray) -> bool:
-    count = len(units)
+def _is_of_single_units(units: IntArray, whole: int) -> bool:
+    """Whether values of which each has so many `units`, of the `whole` number that have one, tell units apart."""
+    count, own = len(units), np.count_nonzero(units == 1)
     if count < FEW_VALUES:
         return False
-    return bool(np.count_nonzero(units == 1) > _ONE * count or np.count_nonzero(units <= 2) > _TWO * count)
+    return bool(own > _ONE * count or np.count_nonzero(units <= 2) > _TWO * count or own > _MOST * whole)
 
 
-def count_units(private: PrivateTable, name: str, unit: str | None) -> IntArray:
-    """How many units have each value of a column, in no order: 1, 2, or 3 for more than that. Private."""
+def count_units(private: PrivateTable, name: str, unit: str | None) -> tuple[IntArray, int]:
+    """How many units have each value of a column, in no order: 1, 2, or 3 for more; and how many have any. Private."""
     if unit is None or unit == name:
         rows = _rows_of_values(private, name)
-        return np.minimum(rows, _ENOUGH) if unit is None else np.ones_like(rows)
-    seen = np.zeros((0, 4), dtype=np.uint64)
+        return (np.minimum(rows, _ENOUGH), int(rows.sum())) if unit is None else (np.ones_like(rows), len(rows))
+    seen, whole = np.zeros((0, 4), dtype=np.uint64), np.zeros((0, 2), dtype=np.uint64)
     for part in open_parts(private, (name, unit)):
         there = np.asarray(part.column(name).is_valid(), dtype=np.bool_)
         words = [hash_values(part.column(each), _KEY)[there] for each in (name, unit)]
         seen = _some_of_each(np.concatenate([seen, np.concatenate(words, axis=1)]))
-    return _added_up(seen[:, :2], np.ones(len(seen), dtype=np.int64))[1]
+        whole = _once(np.concatenate([whole, words[1]]))
+    return _added_up(seen[:, :2], np.ones(len(seen), dtype=np.int64))[1], len(whole)
 
 
 def _rows_of_values(private: PrivateTable, name: str) -> IntArray:
@@ -74,6 +78,10 @@ def _rows_of_values(private: PrivateTable, name: str) -> IntArray:
         counts = np.asarray(found.field("counts"), dtype=np.int64)
         seen, rows = _added_up(np.concatenate([seen, words]), np.concatenate([rows, counts]))
     return rows
+
+
+def _once(words: _Words) -> _Words:
+    return _added_up(words, np.ones(len(words), dtype=np.int64))[0]
 
 
 def _some_of_each(pairs: _Words) -> _Words:

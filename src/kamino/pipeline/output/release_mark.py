@@ -68,12 +68,14 @@ def spent_of(
     settings: Settings | None = None,
     *,
     about_rows: float | None = None,
+    about_units: float | None = None,
     schema: Schema | None = None,
 ) -> Spent:
     """What a ledger, as plain data, says was spent, with its mark.
 
     Without `settings`, nobody is known to have accepted anything. `about_rows` is the noisy number of rows, or the
-    one that was declared, if there is one; `schema` is that of what comes out.
+    one that was declared, if there is one, `about_units` that of units of several rows; `schema` is that of what comes
+    out.
 
     Guarantees:
         Every command and page tells the same mark of one run.  [test_every_face_tells_the_same_mark]
@@ -81,7 +83,13 @@ def spent_of(
     """
     spent = ledger["spent_epsilon"][ledger["neighbours"]]
     mark, reasons = _judged(
-        ledger["epsilon"], ledger["delta"], ledger["mark"], settings, about_rows=about_rows, schema=schema
+        ledger["epsilon"],
+        ledger["delta"],
+        ledger["mark"],
+        settings,
+        about_rows=about_rows,
+        about_units=about_units,
+        schema=schema,
     )
     return Spent(
         epsilon=None if spent is None or math.isinf(spent) else spent,
@@ -95,7 +103,9 @@ def spent_of(
 
 def spent_of_fit(fitted: Fitted) -> Spent:
     """What fitting a model spent, with the mark of all that is drawn from it and said of it."""
-    return spent_of(fitted.ledger, fitted.settings, about_rows=fitted.model.num_rows, schema=fitted.schema)
+    rows, groups = fitted.model.num_rows, fitted.groups.get(fitted.settings.unit or "")
+    units = None if groups is None else rows / max(1.0, groups.mean)
+    return spent_of(fitted.ledger, fitted.settings, about_rows=rows, about_units=units, schema=fitted.schema)
 
 
 def mark_before(settings: Settings, *, about_rows: float | None = None, schema: Schema | None = None) -> Spent:
@@ -172,6 +182,7 @@ def _judged(
     settings: Settings | None,
     *,
     about_rows: float | None = None,
+    about_units: float | None = None,
     schema: Schema | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """The mark and the reasons for it: what no owner can accept first, then what one can.
@@ -186,7 +197,10 @@ def _judged(
         return FOR_RELEASE, ()
     weak = weak_promises(epsilon, delta, about_rows)
     trusted = settings is not None and settings.trust_domain
-    real = () if schema is None else written_values(schema, None if trusted else about_rows)
+    # Where the whole table was trusted it was asked before the run, and is not asked again by noisy numbers.
+    units = None if trusted else about_units or about_rows
+    unit = None if trusted or settings is None else settings.privacy_unit.column
+    real = () if schema is None else written_values(schema, units, unit)
     reasons = (*weak, *((f"real values of single persons in {', '.join(real)}",) if real else ()))
     return (NOT_FOR_RELEASE, reasons) if reasons else (FOR_RELEASE, ())
 

@@ -1,8 +1,9 @@
 """Real values of single persons, which a table for release would hold because their domain was called public.
 
 Ids are known by the names of their columns. Names, addresses, telephone numbers and comments are known by this, that
-nearly all values of a column are one unit's own. Where `--trust-domain` is said the table itself is asked for that, as
-it is asked for the values; where a schema lists values, only the noisy number of rows is held against them.
+they tell most units apart, or that nearly all values of a column are one unit's own. Where `--trust-domain` is said the
+table itself is asked for that, as it is asked for the values; where a schema lists values, only the noisy number of
+rows is held against them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,18 @@ NEARLY_ALL = 0.9
 FEW_VALUES = 20
 
 
-def written_values(schema: Schema, about_rows: float | None) -> tuple[str, ...]:
-    """The columns whose real values are those of single persons, as far as schema and noisy number of rows tell it."""
-    return (*written_ids(schema), *nearly_all_different(schema, about_rows))
+def written_values(schema: Schema, about_units: float | None, unit: str | None = None) -> tuple[str, ...]:
+    """The columns whose real values are those of single persons, as far as the schema tells it.
+
+    `about_units` is the noisy number of units, or of rows; what is listed of the column of units is always theirs.
+
+    Guarantees:
+        So it is where a schema lists them.  [test_a_schema_that_lists_what_units_own_marks_what_is_made_with_it]
+    """
+    ids = written_ids(schema)
+    units = tuple(name for name in _called_public(schema) if name == unit and name not in ids)
+    wide = nearly_all_different(schema, about_units)
+    return (*ids, *units, *(name for name in wide if name not in units))
 
 
 def nearly_all_different(schema: Schema, about_rows: float | None) -> tuple[str, ...]:
@@ -66,11 +76,12 @@ def own_question(found: tuple[str, ...], settings: Settings) -> str:
     unit = settings.privacy_unit.column
     each = "one row" if unit is None else f"one {print_name(unit)}"
     one = len(found) == 1
+    tells = "tells" if one else "tell"
     drops = " ".join(f"--drop {print_name(name)}" for name in found)
     return (
-        f"found {listed}, nearly all of whose values belong to {each} alone, and {'its' if one else 'their'} values "
-        f"called public (--trust-domain): real ones would be written, whatever epsilon is; expected {{type: key}} for "
-        f"{'it' if one else 'them'} in a schema (values are made up), {{type: categorical}} without values (what many "
+        f"found {listed}, nearly all of whose values belong to {each} alone, or which {tells} most of them apart, and "
+        f"{'its' if one else 'their'} values called public (--trust-domain): real ones would be written, "
+        f"whatever epsilon is; expected {{type: key}} for {'it' if one else 'them'} in a schema (values are made up), {{type: categorical}} without values (what many "
         f"rows share is found within the budget), {drops}, or --accept (real ones are written, on your word)"
     )
 
