@@ -96,6 +96,11 @@ def test_postgres_session_is_read_only(url: str, monkeypatch: pytest.MonkeyPatch
 # What a SELECT can do beside reading tables, under names that no list has.
 READING_A_FILE = r"""SELECT U&"pg_\0072ead_file"('PG_VERSION') AS a"""
 MAKING_A_SLOT = "SELECT slot_name::text AS a FROM pg_create_physical_replication_slot('kamino_slot')"
+GIVING_A_ROLE_BACK = """
+    WITH x AS MATERIALIZED (SELECT set_config('role', 'none', false) AS a)
+    SELECT word FROM x, LATERAL
+        ts_stat('SELECT to_tsvector(''simple'', pg_read_file(''PG_VERSION''))' || left(a, 0)) AS s
+"""
 WRITING = [
     "SELECT shop.bump() AS a",
     "SELECT set_config('transaction_read_only', 'off', false) AS a, shop.bump() AS b",
@@ -125,6 +130,11 @@ def test_a_query_has_the_rights_of_its_user(url: str, postgres_server: Any) -> N
                 with pytest.raises(InputError, match=r"would change the database|refused it|SQLSTATE 25001"):
                     read_table(address, query=query)
         assert read_table(url, query="shop.item").num_rows == 2
+        # A role that a connection takes on is given back by the query, so that it is no promise to run in one.
+        role = f"{url}{'&' if '?' in url else '?'}options=-crole%3Dkamino_reader"
+        with pytest.raises(InputError, match="permission denied"):
+            read_table(role, query=READING_A_FILE)
+        assert read_table(role, query=GIVING_A_ROLE_BACK).num_rows == 1
         # A superuser may read files of the server: this is said in the documentation, and not hidden by a list.
         assert read_table(url, query=READING_A_FILE).num_rows == 1
     finally:

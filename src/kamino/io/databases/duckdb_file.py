@@ -25,8 +25,10 @@ _CLOSED: dict[str, str | bool | int | float | list[str]] = {
 def read_duckdb(path: str, statement: str, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Run `statement`, a single query that reads, in the DuckDB file at `path`; it reaches no other file.
 
+    What takes more memory than DuckDB may use, such as a large sort, it sets aside in `path.tmp` and removes again.
+
     Guarantees:
-        Nothing is written.  [test_a_query_writes_no_file]
+        Nothing else is written.  [test_a_query_writes_no_file]
     """
     with _opened(path, _CLOSED) as connection, _telling(path):
         answer: pa.Table = _relation(connection, statement, path).to_arrow_table()

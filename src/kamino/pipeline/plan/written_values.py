@@ -80,9 +80,10 @@ def own_question(found: tuple[str, ...], settings: Settings) -> str:
     drops = " ".join(f"--drop {print_name(name)}" for name in found)
     return (
         f"found {listed}, nearly all of whose values belong to {each} alone, or which {tells} most of them apart, and "
-        f"{'its' if one else 'their'} values called public (--trust-domain): real ones would be written, "
-        f"whatever epsilon is; expected {{type: key}} for {'it' if one else 'them'} in a schema (values are made up), {{type: categorical}} without values (what many "
-        f"rows share is found within the budget), {drops}, or --accept (real ones are written, on your word)"
+        f"{'its' if one else 'their'} values called public (--trust-domain): real ones would be written, whatever "
+        f"epsilon is; expected {{type: key}} for {'it' if one else 'them'} in a schema (values are made up), {{type: "
+        "categorical} without values (what many rows share is found within the budget), "
+        f"{drops}, or --accept (real ones are written, on your word)"
     )
 
 
