@@ -4,10 +4,10 @@ What is measured first of a column has noise sigma in each cell, and an interval
 later measurements make the error smaller, drawing rows makes it larger. Pairs that matter are measured once more, with
 what the first measurements leave of the budget. What no measurement tells is guessed, which puts a count off by a part
 of itself, more so where columns have many values. The factor of columns is a quantile of normal noise; those of pairs
-are from runs on eight tables, on each of which the bounds held for 90 to 99 of 100 counts that are not hidden by the
-noise itself. Where a column has few values and many later measurements, nearly all counts are within; single counts of
-pairs that the model does not measure may be further off. All errors scale with the noise of the budget, so that several
-stand side by side.
+are from runs on eight tables, on each of which the bounds held for about 90 of 100 counts that are not hidden by the
+noise itself, or more, and half of a bound for fewer. Where a column has few values and many later measurements, nearly
+all counts are within; single counts of pairs that the model does not measure may be further off. All errors scale with
+the noise of the budget, so that several stand side by side.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ def accuracy_of(plan: RunPlan) -> Accuracy | None:
     """The errors to expect of a plan with a number of rows; None without one, without noise, and for neural models.
 
     Guarantees:
-        Of counts above the noise, 90 to 99 of 100 are within the bound.  [test_counts_lie_within_the_stated_errors]
+        Of counts above the noise, 90 of 100 are within the bound, and fewer within half of it.
+            [test_counts_lie_within_the_stated_errors]
     """
     if not plan.num_rows or plan.settings.backend is not Backend.MARGINAL or not plan.settings.budget.is_private:
         return None
