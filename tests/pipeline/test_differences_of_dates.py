@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kamino import Synthesizer
-from kamino.constraints import Constraints
+from kamino.constraints import Constraints, count_violations
 from kamino.engine.closeness import count_close, share_close
 from kamino.pipeline.output.notes import distance_notes
-from kamino.pipeline.plan.close_dates import choose_bases, open_pairs, ordered_dates
+from kamino.pipeline.plan.close_dates import choose_bases, kept_by, open_pairs, ordered_dates
 from kamino.privacy import Budget, Gate, Neighbours, SeededNoise
 from kamino.privacy.private import PrivateCodes
-from kamino.schema import Attribute, Codec, Date, Datetime, Schema
+from kamino.schema import Attribute, Codec, CodedTable, Date, Datetime, Schema
 
 FIRST, LAST = dt.datetime(2020, 1, 1), dt.datetime(2022, 1, 1)
 ATTRIBUTES: dict[str, Attribute] = {
@@ -97,6 +97,35 @@ def test_only_dates_that_no_other_constraint_names_are_distances() -> None:
     assert found("soft: check (start <= end)") == {}
     assert found("check (start <= end)\nend -> born") == {}
     assert found("check (start <= end)\ncheck (end <= start)") in ({"end": "start"}, {"start": "end"}, {})
+
+
+def test_a_far_order_follows_from_near_ones() -> None:
+    schema = Schema(attributes={f"d{i}": Date(min=FIRST.date(), max=LAST.date(), nullable=i == 2) for i in range(3)})
+    rules = Constraints.parse("check (d0 <= d2)\ncheck (d0 <= d1)\ncheck (d1 < d2)")
+    found = {name: each.base for name, each in ordered_dates(rules, Codec(schema)).items()}
+    assert found == {"d1": "d0", "d2": "d1"}
+
+
+ORDERS = st.tuples(st.integers(0, 3), st.sampled_from(["<", "<=", ">", ">="]), st.integers(0, 3))
+
+
+@given(data=st.data(), orders=st.lists(ORDERS.filter(lambda each: each[0] != each[2]), max_size=6))
+def test_distances_keep_what_names_them(data: st.DataObject, orders: list[tuple[int, str, int]]) -> None:
+    """Whatever checks say of dates: those that distances do not keep find all dates that they name as they are."""
+    attributes: dict[str, Attribute] = {}
+    for i in range(4):
+        first = FIRST.date() + dt.timedelta(days=data.draw(st.sampled_from([0, 0, 0, 9, 200])))
+        nullable, step = data.draw(st.booleans()), data.draw(st.sampled_from([1, 1, 3]))
+        attributes[f"d{i}"] = Date(min=first, max=first + dt.timedelta(days=60), nullable=nullable, resolution=step)
+    schema, more = Schema(attributes=attributes), data.draw(st.sampled_from(["", "", "soft: d1 -> d2", "d0 -> d3"]))
+    rules = Constraints.parse("\n".join([*(f"check (d{a} {op} d{b})" for a, op, b in orders), more]))
+    differences = ordered_dates(rules, Codec(schema))
+    kept = [rule for rule in rules if kept_by(differences, rule, Codec(schema))]
+    assert not {name for rule in rules if rule not in kept for name in rule.attributes} & set(differences)
+    codec, rng = Codec(schema, differences), np.random.default_rng(data.draw(st.integers(0, 9)))
+    columns = {name: rng.integers(0, each.size, 200) for name, each in codec.attributes.items()}
+    table = codec.decode(CodedTable(columns=columns, num_rows=200))
+    assert [count_violations(table, rule) for rule in kept] == [0] * len(kept)
 
 
 def test_pairs_that_are_measured() -> None:

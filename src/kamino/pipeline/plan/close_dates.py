@@ -29,32 +29,69 @@ _BEFORE = {Operator.LE: 0, Operator.LT: 1}
 
 
 def ordered_dates(constraints: Constraints, codec: Codec) -> dict[str, Difference]:
-    """Return the dates that a hard check puts after another and that no other constraint speaks of.
+    """Return the dates that hard checks put after others and of which no constraint asks more than distances keep.
 
     Where a check orders two dates whose domains hardly overlap (a birth and a visit), the distance tells no more than
     the later one does, and both are modelled as they are.
 
     Guarantees:
         A table whose distances keep `least` satisfies the checks.  [test_distances_keep_the_order]
+        Constraints that distances do not keep name no date that is a distance.  [test_distances_keep_what_names_them]
     """
+    orders = dict.fromkeys(order for c in constraints if (order := _order_of(c, codec)) is not None)
+    # Of several starts, that which comes last tells most, and its own starts come before the end by themselves.
+    ranked = sorted(orders, key=lambda order: -len(_before(order[1].base, orders)))
     found: dict[str, Difference] = {}
-    for constraint in constraints:
-        pair = _order_of(constraint, codec)
-        if pair is None:
-            continue
-        name, difference = pair
-        others = [c for c in constraints if name in c.attributes and c is not constraint]
-        starts = [p for c in others if (p := _order_of(c, codec)) is not None and p[1].base == name]
-        alone = len(starts) == len(others) and name not in found and not _leads_to(name, difference.base, found)
-        if alone and _reaches(codec, name, difference):
+    for name, difference in ranked:
+        if name not in found and not _leads_to(name, difference.base, found) and _reaches(codec, name, difference):
             found[name] = difference
+    return _without_the_others(found, constraints, codec)
+
+
+def _without_the_others(
+    found: Mapping[str, Difference], constraints: Constraints, codec: Codec
+) -> dict[str, Difference]:
+    """The dates of which all constraints that name them are kept; those of dates that are left out are not."""
+    kept = dict(found)
+    while True:
+        open_names = {n for c in constraints if not kept_by(kept, c, codec) for n in c.attributes} & set(kept)
+        if not open_names:
+            return kept
+        kept = {name: each for name, each in kept.items() if name not in open_names}
+
+
+def _before(name: str, orders: Iterable[tuple[str, Difference]]) -> set[str]:
+    """The dates that come before one, directly or through others."""
+    found: set[str] = set()
+    left = [name]
+    while left:
+        later = left.pop()
+        new = {each.base for own, each in orders if own == later} - found
+        found |= new
+        left += new
     return found
 
 
 def kept_by(differences: Mapping[str, Difference], constraint: DenialConstraint, codec: Codec) -> bool:
-    """Whether distances keep a constraint by themselves."""
+    """Whether distances keep a constraint by themselves: that from one date to the other, or those in between.
+
+    A date in between that may be null keeps nothing, for then what follows is told as if nothing came before.
+    """
     pair = _order_of(constraint, codec)
-    return pair is not None and differences.get(pair[0]) == pair[1]
+    if pair is None:
+        return False
+    name, wanted = pair
+    last, least = name, 0
+    for _ in range(len(differences)):
+        step = differences.get(last)
+        if step is None or step.least is None:
+            return False
+        last, least = step.base, max(least, step.least)
+        if last == wanted.base:
+            return wanted.least is not None and least >= wanted.least
+        if last not in codec.plain or codec.plain[last].null_code is not None:
+            return False
+    return False
 
 
 def _order_of(constraint: DenialConstraint, codec: Codec) -> tuple[str, Difference] | None:
