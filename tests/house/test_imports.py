@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 # `io`, `datasets` and `testing` are edges beside the stages; of these only the audit imports `testing`.
 STAGES = (
     "late_imports",
+    "nameless",
     "errors",
     "limits",
     "arrays",
@@ -31,7 +32,7 @@ STAGES = (
     "cli",
 )
 EDGES = {
-    "io": {"errors", "late_imports", "limits", "schema", "io"},
+    "io": {"errors", "late_imports", "limits", "nameless", "schema", "io"},
     "datasets": {"datasets", "errors"},
     "testing": {"errors", "privacy", "testing"},
 }

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kamino.errors import LedgerError
-from kamino.privacy.durable.hash_chain import Chain, remove
-from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, changed, journal_path, journals_of
+from kamino.privacy.durable.hash_chain import remove
+from kamino.privacy.durable.journal import Journal, changed, journal_path, journals_of
 from kamino.privacy.durable.ledger_lines import PlannedRun
 from kamino.privacy.durable.policing import RunState
 from kamino.privacy.durable.store import DONE, GIVEN_UP, DurableLedger, charged_as
@@ -154,14 +154,12 @@ def remove_orphans(ledger: DurableLedger) -> None:
     """Remove files of stored releases that can be of no use: their run was never entered, or was given up."""
     ledger.refresh()
     for run, path in tuple(_useless(ledger)):
-        # One that a process holds is just being entered. It may be empty: its process was killed at once.
-        with suppress(LedgerError):
-            chain = Chain.open(path, JOURNAL_LIMITS)
-            if chain.try_lock():
-                ledger.refresh()
-                if run in dict(_useless(ledger)):
-                    remove(path)
-            chain.close()
+
+        def is_useless(run: str = run) -> bool:
+            ledger.refresh()
+            return run in dict(_useless(ledger))
+
+        Journal.remove_if_unused(path, run, is_useless=is_useless)
 
 
 def _useless(ledger: DurableLedger) -> Iterable[tuple[str, Path]]:

@@ -29,6 +29,7 @@ from typing import Any
 
 from kamino.errors import LedgerError
 from kamino.limits import MAX_DEPTH
+from kamino.nameless import give_name, open_nameless
 
 START = "0" * 64
 _HASH_CHARS = len(START)
@@ -88,30 +89,71 @@ class Chain:
         self._size = 0
 
     @classmethod
-    def open(cls, path: Path, limits: Limits, *, create: bool = False, read_only: bool = False) -> Chain:
-        """Open a file; a new one is empty.
+    def open(cls, path: Path, limits: Limits, *, read_only: bool = False) -> Chain:
+        """Open a file that is there.
 
         Raises:
             LedgerError: there is none, or it is no regular file, or it may not be written.
         """
-        flags = os.O_RDONLY if read_only else os.O_RDWR | (os.O_CREAT if create else 0)
         try:
             if path.exists() and not stat.S_ISREG(path.stat().st_mode):
                 kind = "a directory" if path.is_dir() else "a device or a pipe"
                 raise LedgerError(f"{path}: found {kind}, expected {limits.what} or a new name")
-            is_new = not path.exists()
-            descriptor = os.open(path, flags, 0o666)
-        except FileNotFoundError:
-            missing = f"such {limits.what.removeprefix('a ')}" if path.parent.is_dir() else f"folder {path.parent}"
-            raise LedgerError(f"{path}: there is no {missing}; check the path") from None
+            descriptor = os.open(path, os.O_RDONLY if read_only else os.O_RDWR)
         except OSError as problem:
-            raise LedgerError(
-                f"{path}: {limits.what} cannot be opened for {'reading' if read_only else 'writing'} "
-                f"({problem.strerror}); check its permissions. Nothing was released"
-            ) from None
-        if is_new:
-            _sync_folder(path)
+            raise _cannot_open(path, limits, problem, "reading" if read_only else "writing") from None
         return cls(path, descriptor, limits)
+
+    @classmethod
+    def create(cls, path: Path, limits: Limits, first: Mapping[str, Any]) -> Chain:
+        """Begin a file with its first line, on the disk; this process holds its lock from the start.
+
+        Raises:
+            FileExistsError: there is a file of that name, which stays as it is.
+            LedgerError: it cannot be written.
+
+        Guarantees:
+            A file of that name is never changed.  [test_files_of_other_kinds_are_never_changed]
+            A process that is killed leaves none without its first line.  [test_a_killed_writer_leaves_nothing]
+        """
+        place = Path(os.path.realpath(path))
+        try:
+            descriptor = open_nameless(place.parent)
+            if descriptor is not None:
+                chain = cls(path, descriptor, limits)
+                try:
+                    chain._begin(first)
+                    give_name(descriptor, place)
+                except BaseException as problem:
+                    chain.close()
+                    if not isinstance(problem, OSError) or isinstance(problem, FileExistsError):
+                        raise
+                else:
+                    _sync_folder(place)
+                    return chain
+            # A file system without such files, or one that gives them no name.
+            return cls._create_named(path, place, limits, first)
+        except FileExistsError:
+            raise
+        except OSError as problem:
+            raise _cannot_open(path, limits, problem, "writing") from None
+
+    @classmethod
+    def _create_named(cls, path: Path, place: Path, limits: Limits, first: Mapping[str, Any]) -> Chain:
+        """Begin a file where each has a name from the start: one that a killed process left is empty, and refused."""
+        chain = cls(path, os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), limits)
+        try:
+            chain._begin(first)
+        except BaseException:
+            chain.close()
+            remove(place)
+            raise
+        _sync_folder(place)
+        return chain
+
+    def _begin(self, first: Mapping[str, Any]) -> None:
+        self.try_lock(patience=PATIENCE_SECONDS)
+        self.append(first)
 
     def close(self) -> None:
         """Close the file."""
@@ -172,7 +214,7 @@ class Chain:
         """Read the lines that were added since, checking each; whoever appends must hold the lock.
 
         Raises:
-            LedgerError: a line does not follow from the one before, or is beyond a limit.
+            LedgerError: a line does not follow from the one before, or is beyond a limit, or there is no whole one.
         """
         size = os.fstat(self._descriptor).st_size
         if size > self.limits.file_bytes:
@@ -187,6 +229,9 @@ class Chain:
                 if len(raw) > self.limits.line_bytes or self.num_lines >= self.limits.lines:
                     raise self._fault(self.num_lines + 1, "more than any line, or more lines than any file, has")
                 if not raw.endswith(b"\n"):
+                    if not self.num_lines:
+                        # A file gets its name with its first line: no dying process left this.
+                        raise self._something_else()
                     self.half_line = len(raw)
                     return
                 yield self._line(raw)
@@ -198,6 +243,8 @@ class Chain:
         Raises:
             LedgerError: they cannot be written. The file is as it was.
         """
+        if os.fstat(self._descriptor).st_size != self._size + self.half_line:
+            raise self._fault(self.num_lines, "other bytes behind it than were read")
         head, lines, data = self.head, [], b""
         for number, body in enumerate(bodies, start=self.num_lines + 1):
             text = canonical(body)
@@ -219,7 +266,8 @@ class Chain:
     def _write(self, data: bytes) -> None:
         """Write behind the last whole line: what a process left half written there was never acted on."""
         try:
-            os.ftruncate(self._descriptor, self._size)
+            if self.half_line:
+                os.ftruncate(self._descriptor, self._size)
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
             rest = memoryview(data)
             while rest:
@@ -247,7 +295,7 @@ class Chain:
             is_plain = False
         if not is_plain:
             if number == 1:
-                raise LedgerError(f"{self.path}: found something else, expected {self.limits.what}")
+                raise self._something_else()
             raise self._fault(number, "something that is no line of it")
         expected = digest(self.head, text)
         if found != expected:
@@ -255,10 +303,25 @@ class Chain:
         self.head, self.num_lines, self._size = expected, number, self._size + len(raw)
         return Line(number=number, head=expected, body=body)
 
+    def _something_else(self) -> LedgerError:
+        return LedgerError(
+            f"{self.path}: found something else, expected {self.limits.what} or a new name. The file was not changed"
+        )
+
     def _fault(self, number: int, found: str) -> LedgerError:
         return LedgerError(
             f"{self.path}: line {number}: found {found}; the file was changed or is damaged. Get an untouched copy"
         )
+
+
+def _cannot_open(path: Path, limits: Limits, problem: OSError, purpose: str) -> LedgerError:
+    if isinstance(problem, FileNotFoundError):
+        missing = f"such {limits.what.removeprefix('a ')}" if path.parent.is_dir() else f"folder {path.parent}"
+        return LedgerError(f"{path}: there is no {missing}; check the path")
+    return LedgerError(
+        f"{path}: {limits.what} cannot be opened for {purpose} ({problem.strerror}); check its permissions. "
+        "Nothing was released"
+    )
 
 
 def remove(path: Path) -> None:

@@ -13,7 +13,8 @@ import base64
 import binascii
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from kamino.errors import LedgerError
 from kamino.limits import MAX_LEDGER_LINES, MAX_RELEASE_BYTES, MAX_RELEASES_BYTES
-from kamino.privacy.durable.hash_chain import PATIENCE_SECONDS, Chain, Limits, Line, remove
+from kamino.privacy.durable.hash_chain import Chain, Limits, Line, remove
 from kamino.privacy.durable.store import charged_as
 from kamino.privacy.ledger import Entry
 from kamino.privacy.mechanisms.categories import NoisyCategories
@@ -66,20 +67,11 @@ class Journal:
     @classmethod
     def create(cls, path: Path, run: str) -> Journal:
         """Begin the file of a new run, and hold its lock."""
-        chain = Chain.open(path, JOURNAL_LIMITS, create=True)
-        while chain.try_lock(patience=PATIENCE_SECONDS) and not chain.is_there:
-            # Another process took the new file, before it was locked, for one that was left behind.
-            chain.close()
-            chain = Chain.open(path, JOURNAL_LIMITS, create=True)
+        seed = secrets.randbits(63)
         try:
-            if any(True for _ in chain.read_on()) or chain.half_line:
-                raise LedgerError(f"{path}: found a file of another run, expected none; remove it")
-            seed = secrets.randbits(63)
-            chain.append({"kind": "releases", "run": run, "draw_seed": seed})
-        except BaseException:
-            chain.close()
-            remove(path)
-            raise
+            chain = Chain.create(path, JOURNAL_LIMITS, {"kind": "releases", "run": run, "draw_seed": seed})
+        except FileExistsError:
+            raise LedgerError(f"{path}: found a file, expected none; move it to another folder") from None
         return cls(chain, seed, {})
 
     @classmethod
@@ -99,6 +91,24 @@ class Journal:
         except BaseException:
             chain.close()
             raise
+
+    @staticmethod
+    def remove_if_unused(path: Path, run: str, *, is_useless: Callable[[], bool]) -> None:
+        """Remove the file of a run that no process works on; what is no file of this run stays.
+
+        Guarantees:
+            What only has a name like it is kept.  [test_a_file_that_is_named_as_stored_releases_is_kept]
+        """
+        with suppress(LedgerError):
+            chain = Chain.open(path, JOURNAL_LIMITS)
+            try:
+                # One that a process holds is just being entered.
+                if chain.try_lock():
+                    _draw_seed(list(chain.read_on()), run, path)
+                    if is_useless():
+                        remove(path)
+            finally:
+                chain.close()
 
     def __len__(self) -> int:
         return len(self._records)

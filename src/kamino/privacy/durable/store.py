@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,26 +71,31 @@ class DurableLedger:
         """Open a ledger to enter runs; one that is not there is begun.
 
         Raises:
-            LedgerError: the file cannot be written, is none, or was changed.
+            LedgerError: the file cannot be written, is no ledger, or was changed.
+
+        Guarantees:
+            What is no ledger is never written to.  [test_files_of_other_kinds_are_never_changed]
         """
-        ledger = cls(Chain.open(Path(path), LEDGER_LIMITS, create=True))
-        try:
-            with ledger._current():
-                if not ledger._chain.num_lines:
-                    ledger._append(header_body(secrets.token_hex(8), version))
-        except BaseException:
-            ledger.close_file()
-            raise
-        return ledger
+        place = Path(path)
+        if not place.exists():
+            with suppress(FileExistsError):
+                Chain.create(place, LEDGER_LIMITS, header_body(secrets.token_hex(8), version)).close()
+        return cls._opened(Chain.open(place, LEDGER_LIMITS))
 
     @classmethod
     def read(cls, path: str | Path) -> DurableLedger:
         """Open a ledger to look at it, checking every line."""
-        ledger = cls(Chain.open(Path(path), LEDGER_LIMITS, read_only=True))
+        return cls._opened(Chain.open(Path(path), LEDGER_LIMITS, read_only=True), shared=True)
+
+    @classmethod
+    def _opened(cls, chain: Chain, *, shared: bool = False) -> DurableLedger:
+        ledger = cls(chain)
         try:
-            with ledger._current(shared=True):
-                if not ledger._chain.num_lines:
-                    raise LedgerError(f"{path}: found an empty file, expected a ledger")
+            with ledger._current(shared=shared):
+                if not chain.num_lines:
+                    raise LedgerError(
+                        f"{chain.path}: found an empty file, expected a ledger or a new name. The file was not changed"
+                    )
         except BaseException:
             ledger.close_file()
             raise
