@@ -87,30 +87,38 @@ def check_names(names: Sequence[str], *, where: str) -> None:
 
 
 def in_calendar(column: pa.ChunkedArray) -> bool:
-    """Say whether every date or timestamp lies in the years 1 to 9999, the range Python and SQL agree on."""
-    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+    """Say whether every date or timestamp lies in the years 1 to 9999, the range Python and SQL agree on.
+
+    With a zone it is a day less at both ends, since the local time has to lie in the range too.
+    """
+    if _is_always_inside(column.type):
         return True
-    days = _day_numbers(column)
-    bounds = pc.min_max(days).as_py()
-    if bounds["min"] is None:
-        return True
+    found, (first, last) = pc.min_max(column.cast(_ticks_of(column.type))).as_py(), _calendar(column.type)
+    return found["min"] is None or bool(first <= found["min"] and found["max"] <= last)
+
+
+def _is_always_inside(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
+
+
+def _ticks_of(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if pa.types.is_date32(kind) else pa.int64()
+
+
+def _calendar(kind: pa.DataType) -> tuple[int, int]:
+    """The first and the last number of a date or timestamp that lies in the calendar."""
     epoch = datetime.date(1970, 1, 1)
-    return bool((FIRST_DAY - epoch).days <= bounds["min"] and bounds["max"] <= (LAST_DAY - epoch).days)
-
-
-def _day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_date32(column.type):
-        return pc.cast(column, pa.int32())
-    per_day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}[column.type.unit]
-    ticks = pc.cast(column, pa.int64())
-    # Integer division truncates towards zero; being off by one day at the edges of the calendar is harmless.
-    return pc.divide(ticks, pa.scalar(per_day, pa.int64()))
+    first, last = ((day - epoch).days for day in (FIRST_DAY, LAST_DAY))
+    if pa.types.is_date32(kind):
+        return first, last
+    per_day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}[kind.unit]
+    margin = 0 if kind.tz is None else 1
+    return (first + margin) * per_day, (last + 1 - margin) * per_day - 1
 
 
 def _without_strange_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    days, epoch = _day_numbers(column), datetime.date(1970, 1, 1)
-    first, last = ((day - epoch).days for day in (FIRST_DAY, LAST_DAY))
-    inside = pc.and_(pc.greater_equal(days, first), pc.less_equal(days, last))
+    ticks, (first, last) = column.cast(_ticks_of(column.type)), _calendar(column.type)
+    inside = pc.and_(pc.greater_equal(ticks, first), pc.less_equal(ticks, last))
     return pc.if_else(inside, column, pa.scalar(None, column.type))
 
 
