@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kamino.audit import patches, subjects
+from kamino.audit import subjects
 from kamino.audit.auditing import GAME, NEIGHBOURS, STRANGERS, audit, observe
 from kamino.audit.loss_distribution import Releases, compose, gaussian_epsilon
 from kamino.audit.lower_bounds import family_bound, gaussian_mu_bound, least_probability
 from kamino.audit.near_tables import near_tables, strange_tables
-from kamino.audit.planted_faults import FAULTS, Fault
+from kamino.audit.planted.fault import Fault, edited
+from kamino.audit.planted_faults import FAULTS
 from kamino.audit.playing import affordable, play, questions_of, worst_pair
+from kamino.audit.probes import PROBES, Probe
 from kamino.audit.self_test import catch, self_test
 from kamino.audit.subjects import Subject
 from kamino.privacy import (
@@ -60,19 +63,44 @@ def test_the_asked_for_faults_are_among_the_planted_ones() -> None:
     for word in (
         *("exact selection", "groups of a rate", "reseeded", "row count peeked", "true maximum", "order of their true"),
         *("not scaled for vectors", "half of delta", "constant coins", "other relation", "nullable", "something else"),
-        "one draw",
+        *("one draw", "blocks of noise repeated", "two zeros", "shared by forks", "rows as default"),
+        "delta of finished runs",
     ):
         assert word in names
 
 
+def _all_of_kamino() -> dict[tuple[str, ...], Any]:
+    """Every name of every module and class of Kamino that is imported."""
+    found: dict[tuple[str, ...], Any] = {}
+    for module in [each for key, each in sys.modules.items() if key.split(".")[0] == "kamino"]:
+        for name, value in vars(module).items():
+            found[module.__name__, name] = value
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                found |= {(module.__name__, name, own): part for own, part in vars(value).items()}
+    return found
+
+
 def test_faults_are_taken_out_again() -> None:
-    modules = [value for value in vars(patches).values() if type(value).__name__ == "module"]
-    owners = [*modules, subjects, *(v for v in vars(patches).values() if isinstance(v, type))]
-    before = [dict(vars(owner)) for owner in owners]
+    for fault in FAULTS:
+        with fault.plant():  # what it imports is imported from here on
+            pass
+    before = _all_of_kamino()
     for fault in FAULTS:
         with fault.plant():
-            assert [dict(vars(owner)) for owner in owners] != before, fault.name
-        assert [dict(vars(owner)) for owner in owners] == before, fault.name
+            during = _all_of_kamino()
+            assert [key for key in before if during[key] is not before[key]], fault.name
+        after = _all_of_kamino()
+        assert [key for key in before if after[key] is not before[key]] == [], fault.name
+
+
+def test_a_fault_that_no_longer_fits_is_refused() -> None:
+    with pytest.raises(LookupError, match="the fault no longer fits"):
+        edited(subjects, "made_up", "nothing", "something")
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
+def test_the_clean_code_passes_the_probes(probe: Probe) -> None:
+    assert probe.find() == ()
 
 
 def test_a_peeked_count_is_the_same_on_neighbours() -> None:

@@ -120,6 +120,21 @@ def test_replay_passes_for_the_synth_command(replays: Any, command: Any, kind: s
     assert sorted(left) == ["m.kamino", "out.csv", "out.csv.certificate.json"]
 
 
+def test_replay_passes_for_the_synth_command_without_a_number_of_rows(replays: Any, command: Any) -> None:
+    """How many rows are drawn by default follows from releases alone."""
+    plain = [each for each in SYNTH if each not in ("-n", "60")]
+    ends = []
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        ends.append(command(table, gate, "csv", [*plain, "-s", "schema.yaml"]))
+        return ends[-1]
+
+    replays(run, private_table(), relations=(Neighbours.ADD_REMOVE,))
+    code, text, left, *_ = ends[0]
+    assert code == 0, text
+    assert 150 < left["out.csv"].count(b"\n") < 250
+
+
 @pytest.mark.parametrize("kind", ["csv", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_replay_passes_for_the_synth_command_without_schema(replays: Any, command: Any, kind: str) -> None:
     replays(lambda table, gate: command(table, gate, kind, SYNTH), private_table(), relations=(Neighbours.ADD_REMOVE,))

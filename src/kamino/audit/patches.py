@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kamino.audit import subjects
+from kamino.audit.planted.fault import Through, now, patched
 from kamino.engine import MemoryMeasurer, rates, trusted_schema
 from kamino.pipeline.plan import run_plan
 from kamino.privacy import Gate, Neighbours, SecureNoise, SeededNoise, Sensitivity, ledger
@@ -21,32 +22,6 @@ from kamino.privacy.accounting import accountant
 from kamino.privacy.accounting.events import DeltaEvent
 from kamino.privacy.ledger import Ledger
 from kamino.privacy.mechanisms import bounds, categories, counts, factored_gradients, gradients, poisson, vectors
-
-
-@contextmanager
-def _patched(owner: Any, name: str, value: Any) -> Iterator[None]:
-    clean = owner.__dict__[name]
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, clean)
-
-
-def _now(owner: Any, name: str) -> Any:
-    """What stands in a module under a name that it imported."""
-    return getattr(owner, name)
-
-
-class _Through:
-    """A gate with some of its answers replaced; all else is the gate's."""
-
-    def __init__(self, gate: Gate, **replaced: Any) -> None:
-        self._gate = gate
-        self.__dict__.update(replaced)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._gate, name)
 
 
 def exact_scores() -> AbstractContextManager[None]:
@@ -58,13 +33,13 @@ def exact_scores() -> AbstractContextManager[None]:
         pairs = zip(candidates, answers, strict=True)
         return np.array([np.abs(self._count(c.attributes, c.binning) - a.ravel()).sum() for c, a in pairs])
 
-    return _patched(MemoryMeasurer, "scores", scores)
+    return patched(MemoryMeasurer, "scores", scores)
 
 
 def unscaled_groups() -> AbstractContextManager[None]:
     """The violations of large groups count in full."""
     clean = rates._statistic
-    return _patched(rates, "_statistic", lambda c, codec, coded, top: clean(c, codec, coded, top) * (top - 1))
+    return patched(rates, "_statistic", lambda c, codec, coded, top: clean(c, codec, coded, top) * (top - 1))
 
 
 def peeked_count() -> AbstractContextManager[None]:
@@ -75,7 +50,7 @@ def peeked_count() -> AbstractContextManager[None]:
         # Rounded, so that two neighbours nearly always have the same.
         return clean(self, attributes, *given, **options) + self._count(attributes, {}).sum() // 500
 
-    return _patched(MemoryMeasurer, "marginal", marginal)
+    return patched(MemoryMeasurer, "marginal", marginal)
 
 
 def count_as_seconds() -> AbstractContextManager[None]:
@@ -86,14 +61,14 @@ def count_as_seconds() -> AbstractContextManager[None]:
         counted[0] = int(self._count(attributes, {}).sum())
         return clean(self, attributes, *given, **options)
 
-    made = _now(subjects, "certificate_of")
+    made = now(subjects, "certificate_of")
 
     def certificate(*given: Any, **options: Any) -> dict[str, Any]:
         return {**made(*given, **options), "seconds": counted[0] // 40}
 
     @contextmanager
     def both() -> Iterator[None]:
-        with _patched(MemoryMeasurer, "marginal", marginal), _patched(subjects, "certificate_of", certificate):
+        with patched(MemoryMeasurer, "marginal", marginal), patched(subjects, "certificate_of", certificate):
             yield
 
     return both()
@@ -109,7 +84,7 @@ def error_for_nulls() -> AbstractContextManager[None]:
             raise ValueError("found no city")
         return clean(self, attributes, *given, **options)
 
-    return _patched(MemoryMeasurer, "marginal", marginal)
+    return patched(MemoryMeasurer, "marginal", marginal)
 
 
 def true_maximum() -> AbstractContextManager[None]:
@@ -124,7 +99,7 @@ def true_maximum() -> AbstractContextManager[None]:
             for name, each in found.items()
         }
 
-    return _patched(bounds, "release_bounds", release)
+    return patched(bounds, "release_bounds", release)
 
 
 def ordered_categories() -> AbstractContextManager[None]:
@@ -138,9 +113,9 @@ def ordered_categories() -> AbstractContextManager[None]:
 
             return gate.publish(entry, truth=truth, answer=ordered)
 
-        return clean(_Through(gate, publish=publish), values, **options)  # type: ignore[arg-type]
+        return clean(Through(gate, publish=publish), values, **options)  # type: ignore[arg-type]
 
-    return _patched(categories, "release_categories", release)
+    return patched(categories, "release_categories", release)
 
 
 def _by_count(made: Any, name: str, counts: Any) -> Any:
@@ -160,9 +135,9 @@ def occupied_cells() -> AbstractContextManager[None]:
         def publish(entry: Any, *, truth: Any, answer: Any) -> Any:
             return gate.publish(entry, truth=truth, answer=lambda true: np.where(true == 0, 0, answer(true)))
 
-        return clean(_Through(gate, publish=publish), *given, **options)  # type: ignore[arg-type]
+        return clean(Through(gate, publish=publish), *given, **options)  # type: ignore[arg-type]
 
-    return _patched(counts, "noisy_counts", noisy)
+    return patched(counts, "noisy_counts", noisy)
 
 
 def unscaled_unit() -> AbstractContextManager[None]:
@@ -173,19 +148,19 @@ def unscaled_unit() -> AbstractContextManager[None]:
         def sensitivity(row: Any) -> Sensitivity:
             return Sensitivity.of(row, gate.budget.neighbours)
 
-        return clean(_Through(gate, sensitivity=sensitivity), values, **options)  # type: ignore[arg-type]
+        return clean(Through(gate, sensitivity=sensitivity), values, **options)  # type: ignore[arg-type]
 
-    return _patched(vectors, "release_vector", release)
+    return patched(vectors, "release_vector", release)
 
 
 def all_rows_of_a_unit() -> AbstractContextManager[None]:
     """A unit keeps all of its rows."""
-    return _patched(gate_module, "choose_rows", lambda parts, most: np.arange(sum(len(part.rows) for part in parts)))
+    return patched(gate_module, "choose_rows", lambda parts, most: np.arange(sum(len(part.rows) for part in parts)))
 
 
 def replace_as_add() -> AbstractContextManager[None]:
     """A replaced row is said to move a histogram by 1."""
-    return _patched(
+    return patched(
         Sensitivity, "of_histogram", staticmethod(lambda m=1: Sensitivity(add_remove=m**0.5, replace=m**0.5))
     )
 
@@ -197,14 +172,14 @@ def half_of_delta() -> Iterator[None]:
     def half(delta: float) -> DeltaEvent:
         return DeltaEvent(delta=delta / 2)
 
-    with _patched(categories, "DeltaEvent", half), _patched(ledger, "DeltaEvent", half):
+    with patched(categories, "DeltaEvent", half), patched(ledger, "DeltaEvent", half):
         yield
 
 
 def low_threshold() -> AbstractContextManager[None]:
     """A category passes with one row less than its delta allows."""
     clean = categories._threshold
-    return _patched(categories, "_threshold", lambda *given: clean(*given) - 1)
+    return patched(categories, "_threshold", lambda *given: clean(*given) - 1)
 
 
 def uncharged() -> AbstractContextManager[None]:
@@ -215,13 +190,13 @@ def uncharged() -> AbstractContextManager[None]:
         if entry.kind != "bounds":
             clean(self, entry)
 
-    return _patched(Ledger, "charge", charge)
+    return patched(Ledger, "charge", charge)
 
 
 def charged_for_more_noise() -> AbstractContextManager[None]:
     """The scale of noise on counts is a tenth too small."""
-    clean = _now(counts, "scale_for")
-    return _patched(counts, "scale_for", lambda sigma: 0.9 * clean(sigma))
+    clean = now(counts, "scale_for")
+    return patched(counts, "scale_for", lambda sigma: 0.9 * clean(sigma))
 
 
 def other_relation() -> AbstractContextManager[None]:
@@ -232,12 +207,12 @@ def other_relation() -> AbstractContextManager[None]:
         del neighbours
         return clean(total, delta=delta, neighbours=Neighbours.ADD_REMOVE)
 
-    return _patched(accountant, "_epsilon_by_pld", price)
+    return patched(accountant, "_epsilon_by_pld", price)
 
 
 def nullable_from_the_table() -> AbstractContextManager[None]:
     """Whether a column may be null follows from its cells."""
-    clean = _now(run_plan, "schema_for")
+    clean = now(run_plan, "schema_for")
 
     def schema_for(private: Any, *given: Any, **more: Any) -> Any:
         made, seen = clean(private, *given, **more), trusted_schema(private)
@@ -247,11 +222,11 @@ def nullable_from_the_table() -> AbstractContextManager[None]:
                 made = made.with_attribute(name, found)
         return made
 
-    return _patched(run_plan, "schema_for", schema_for)
+    return patched(run_plan, "schema_for", schema_for)
 
 
 def _noise_of(draw: Callable[[SecureNoise, float, tuple[int, ...]], Any]) -> AbstractContextManager[None]:
-    return _patched(SecureNoise, "discrete_gaussian", draw)
+    return patched(SecureNoise, "discrete_gaussian", draw)
 
 
 def _fresh(source: SecureNoise) -> SeededNoise:
@@ -284,7 +259,7 @@ def half_of_noise() -> AbstractContextManager[None]:
 
 def constant_coins() -> AbstractContextManager[None]:
     """The same rows of a unit are kept, or sampled, in every run."""
-    return _patched(SecureNoise, "coins", lambda self: b"7" * 32)
+    return patched(SecureNoise, "coins", lambda self: b"7" * 32)
 
 
 def twice_the_clip_norm() -> AbstractContextManager[None]:
@@ -295,8 +270,8 @@ def twice_the_clip_norm() -> AbstractContextManager[None]:
     def planted() -> Iterator[None]:
         # Every gradient is longer than the clip norm, and counts twice.
         with (
-            _patched(factored_gradients, "_in_units", lambda part, norm: stretched(part, norm / 1e6)),
-            _patched(factored_gradients, "factored_sum", lambda *given: 2 * clean(*given)),
+            patched(factored_gradients, "_in_units", lambda part, norm: stretched(part, norm / 1e6)),
+            patched(factored_gradients, "factored_sum", lambda *given: 2 * clean(*given)),
         ):
             yield
 
@@ -306,7 +281,7 @@ def twice_the_clip_norm() -> AbstractContextManager[None]:
 def twice_the_rate() -> AbstractContextManager[None]:
     """Training samples twice as many rows as it is charged for."""
     clean = poisson._sample_one
-    return _patched(
+    return patched(
         poisson,
         "_sample_one",
         lambda draws, step, rows, rate, batch: clean(draws, step, rows, min(0.999, 2 * rate), batch),
@@ -316,4 +291,4 @@ def twice_the_rate() -> AbstractContextManager[None]:
 def half_of_gradient_noise() -> AbstractContextManager[None]:
     """Gradients get noise at half of its scale."""
     clean = gradients._noise
-    return _patched(gradients, "_noise", lambda *given, **options: clean(*given, **options) // 2)
+    return patched(gradients, "_noise", lambda *given, **options: clean(*given, **options) // 2)

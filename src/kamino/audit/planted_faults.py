@@ -1,37 +1,22 @@
 """Faults planted in the code, one at a time, each of which a check of the audit must notice.
 
 A fault is a patch of the real code (`patches.py`), of the kind that a change could bring in by mistake. It names the
-check that must see it and a subject in which it shows. No check knows of any fault.
+check that must see it and a subject in which it shows, or a probe of one part (`kamino.audit.probes`). Neither checks
+nor probes know of any fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 
 from kamino.audit import patches, subjects
-from kamino.audit.auditing import GAME, MECHANISMS, NEIGHBOURS, NOISE, PRICE, STRANGERS, Check
-from kamino.audit.subjects import Subject
+from kamino.audit.auditing import GAME, MECHANISMS, NEIGHBOURS, NOISE, PRICE, STRANGERS
+from kamino.audit.planted.fault import Fault
+from kamino.audit.planted.ledger_faults import LEDGER_FAULTS
+from kamino.audit.planted.noise_faults import NOISE_FAULTS
+from kamino.audit.planted.row_count_faults import ROW_COUNT_FAULTS
 
-Plant = Callable[[], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """A fault: its name, what is wrong, how to plant it, and which check sees it in which subject."""
-
-    name: str
-    wrong: str
-    plant: Plant
-    check: Check
-    subject: Callable[[], Subject]
-    runs: int = 1_000
-    neural: bool = False
-
-
-FAULTS = (
+FAULTS: tuple[Fault, ...] = (
     Fault(
         name="exact selection scores",
         wrong="Which marginals are measured follows from distances without noise.",
@@ -214,4 +199,7 @@ FAULTS = (
         subject=subjects.neural,
         neural=True,
     ),
+    *NOISE_FAULTS,
+    *LEDGER_FAULTS,
+    *ROW_COUNT_FAULTS,
 )

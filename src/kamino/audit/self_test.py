@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kamino.audit.auditing import Audit, Track, audit, observe, untracked
-from kamino.audit.planted_faults import FAULTS, Fault
+from kamino.audit.auditing import Audit, Finding, Track, audit, untracked
+from kamino.audit.planted.fault import Fault
+from kamino.audit.planted_faults import FAULTS
+from kamino.audit.probes import PROBES, Probe
 from kamino.audit.subjects import DEFAULT, NEURAL, Subject
 
 # Enough games to show a fault; a bound near the claim needs more.
@@ -38,13 +40,20 @@ class SelfTest:
 
     faults: tuple[Caught, ...]
     clean: tuple[Audit, ...]
+    probed: tuple[Finding, ...] = ()
+    """What the probes found in the clean code."""
     left_out: int = 0
     """Faults that were not planted, for want of the neural extra."""
 
     @property
     def passed(self) -> bool:
         """Whether every fault was caught and the clean code has no problem."""
-        return all(each.is_caught for each in self.faults) and all(each.passed for each in self.clean)
+        return all(each.is_caught for each in self.faults) and self.is_clean
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether neither checks nor probes found a problem in the clean code."""
+        return all(each.passed for each in self.clean) and not any(each.problems for each in self.probed)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `json.dumps` takes."""
@@ -52,42 +61,46 @@ class SelfTest:
             "passed": self.passed,
             "faults": [{**asdict(each), "caught": each.is_caught} for each in self.faults],
             "clean": [each.to_json() for each in self.clean],
+            "probes": [asdict(each) for each in self.probed],
             "left_out": self.left_out,
         }
 
 
 def self_test(*, runs: int = FEW_RUNS, track: Track = untracked, neural: bool | None = None) -> SelfTest:
-    """Audit the clean code on all subjects, then plant every fault and look whether it is caught.
+    """Audit the clean code on all subjects and by all probes, then plant every fault and look whether it is caught.
 
     Without `neural`, the neural backend is tested where its extra is installed.
 
     Guarantees:
-        Every fault is caught, and the clean code passes.  [test_every_planted_fault_is_caught]
+        Every fault is caught.  [test_every_planted_fault_is_caught]
+        The clean code passes.  [test_the_clean_code_passes_the_audit, test_the_clean_code_passes_the_probes]
     """
     with_neural = has_neural() if neural is None else neural
     makers: Sequence[Callable[..., Subject]] = (*DEFAULT, *(NEURAL if with_neural else ()))
     clean = [audit(make(), runs=runs) for make in track("clean code")(makers)]
+    probes: Iterable[Probe] = track("probes")(PROBES)
+    probed = [Finding(check=probe.name, problems=probe.find()) for probe in probes]
     planted = [fault for fault in FAULTS if with_neural or not fault.neural]
     faults: Iterable[Fault] = track("planted faults")(planted)
     return SelfTest(
         clean=tuple(clean),
+        probed=tuple(probed),
         faults=tuple(catch(fault) for fault in faults),
         left_out=len(FAULTS) - len(planted),
     )
 
 
 def catch(fault: Fault) -> Caught:
-    """Plant one fault, run its check, and take the fault out again.
+    """Plant one fault, run its check or its probe, and take the fault out again.
 
     Guarantees:
         The code is as before.  [test_faults_are_taken_out_again]
     """
-    subject = fault.subject()
     problems: tuple[str, ...] = ()
     with fault.plant(), contextlib.redirect_stderr(io.StringIO()):
         # Training samples rows: in one run of about fifty none of its steps sees the row that makes the difference.
         for _ in range(_TRIES if fault.neural else 1):
-            problems = problems or fault.check.find(observe(subject, runs=fault.runs))
+            problems = problems or fault.look()
     return Caught(fault=fault.name, wrong=fault.wrong, check=fault.check.name, said=problems[0] if problems else "")
 
 

@@ -29,7 +29,7 @@ from kamino.privacy.private import PrivateTable
 from kamino.schema import Categorical, Integer, Key, Schema
 from kamino.testing.replay import Run
 
-# So many rows are drawn of what was fitted: enough to use every step.
+# Of what was fitted no more rows are drawn: enough to use every step.
 _DRAWN = 30
 # The run's own randomness must be the same on both tables; that of the gate is not fixed by it.
 _SEED = 7
@@ -96,15 +96,16 @@ def synthesize(
     untyped: bool = False,
     folder: Path = Path(),
 ) -> Any:
-    """Everything a run lets out: rows, the model file, the ledger, the certificate."""
+    """Everything a run lets out: how many rows it would draw, some of them, the model file, ledger and certificate."""
     private = PrivateTable(table)
     plan = plan_table(private, schema, rules, settings, untyped=untyped, folder=folder)
     fitted = fit(private, plan, gate)
-    drawn = draw(fitted, _DRAWN, np.random.default_rng(_SEED))
+    rows = fitted.num_rows
+    drawn = draw(fitted, min(rows, _DRAWN), np.random.default_rng(_SEED))
     counts = count_promised(fitted, drawn)
     bundle = fitted.to_bundle()
     certificate = certificate_of(fitted, rows=drawn.num_rows, violations=counts)
-    return drawn, dict(bundle.texts), dict(bundle.arrays), certificate
+    return rows, drawn, dict(bundle.texts), dict(bundle.arrays), certificate
 
 
 def _suggest(table: pa.Table, gate: Gate) -> Any:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from kamino.audit.auditing import Audit, Check
 from kamino.audit.playing import GameResult
+from kamino.audit.probes import Probe
 from kamino.audit.self_test import SelfTest
 from kamino.cli.console import counted, safe
 
@@ -44,19 +45,21 @@ def print_audit(console: Console, result: Audit, checks: Sequence[Check]) -> Non
     console.print(safe(_FOR_THE_OWNER, style="dim"))
 
 
-def print_self_test(console: Console, result: SelfTest, checks: Sequence[Check]) -> None:
-    """The clean code, the planted faults, and what each check means."""
+def print_self_test(console: Console, result: SelfTest, checks: Sequence[Check], probes: Sequence[Probe]) -> None:
+    """The clean code, the planted faults, and what each check and each probe means."""
     console.print(_clean(result, checks))
+    console.print(_probes(result, probes))
     console.print(_faults(result))
-    for check in checks:
-        console.print(safe(f"{check.name}: {check.does} {check.cannot}", style="dim"))
+    for each in (*checks, *probes):
+        console.print(safe(f"{each.name}: {each.does} {each.cannot}", style="dim"))
     caught = sum(each.is_caught for each in result.faults)
     console.print(safe(f"{caught} of {counted(len(result.faults), 'planted fault')} caught.", style="bold"))
     if result.left_out:
         faults = counted(result.left_out, "fault")
         console.print(safe(f"{faults} of the neural backend not planted: kamino-synth[neural] is not installed."))
-    clean = all(each.passed for each in result.clean)
-    console.print(safe("The clean code passes all checks." if clean else "The clean code FAILS.", style="bold"))
+    console.print(
+        safe("The clean code passes all checks." if result.is_clean else "The clean code FAILS.", style="bold")
+    )
     console.print(safe(_NO_PROOF))
 
 
@@ -73,6 +76,17 @@ def _clean(result: SelfTest, checks: Sequence[Check]) -> Table:
         game = audit.game
         numbers = [f"{game.bound:.3f}", f"{game.ratio:.2f}", f"{game.runs:,}"] if game else ["", "", ""]
         grid.add_row(audit.subject, *marks, f"{audit.epsilon:g}", *numbers)
+    return grid
+
+
+def _probes(result: SelfTest, probes: Sequence[Probe]) -> Table:
+    grid = Table(title="clean code, part by part")
+    for name in ("probe", "result", "what was done"):
+        grid.add_column(name, overflow="fold")
+    problems = {finding.check: finding.problems for finding in result.probed}
+    for probe in probes:
+        found = problems.get(probe.name, ())
+        grid.add_row(probe.name, safe("; ".join(found) or "ok", style="bold red" if found else ""), probe.does)
     return grid
 
 

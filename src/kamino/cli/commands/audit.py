@@ -141,6 +141,7 @@ def _audit_table(synthesizer: Synthesizer, data: str, reading: Reading, runs: in
 
 def _self_test(runs: int | None, *, as_json: bool) -> None:
     from kamino.audit.auditing import CHECKS
+    from kamino.audit.probes import PROBES
     from kamino.audit.self_test import FEW_RUNS
     from kamino.audit.self_test import self_test as test_itself
 
@@ -148,6 +149,6 @@ def _self_test(runs: int | None, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(result.to_json(), indent=2))
     else:
-        print_self_test(output_console(), result, CHECKS)
+        print_self_test(output_console(), result, CHECKS, PROBES)
     if not result.passed:
         raise typer.Exit(1)
