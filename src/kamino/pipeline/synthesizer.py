@@ -193,6 +193,7 @@ class Synthesizer(Parameterised):
         query: str | None = None,
         reading: Reading | None = None,
         num_rows: int | None = None,
+        output: str | os.PathLike[str] | None = None,
         progress: Progress | bool | None = None,
         keep_releases: bool = False,
     ) -> Synthesizer:
@@ -207,26 +208,35 @@ class Synthesizer(Parameterised):
             reading: a `kamino.Reading`, which says what columns are read, and how a text file is written.
             num_rows: how many rows will be asked for: constraints that so many cannot satisfy are refused before
                 anything is spent.
+            output: where a table will be written, as for `write`: a place that cannot hold one of this schema is
+                refused before anything is spent.
             progress: True shows a bar on a terminal, None in notebooks only, False nowhere; a function is told of each
                 stage.
             keep_releases: with a ledger, let the run go on after this returns, until `finish` is called.
         """
         with quietly(), shown(progress, *FITTING) as told:
             how = _how(reading, query)
-            self._fit_or_go_on(table, how, num_rows=num_rows, progress=told, keep_releases=keep_releases)
+            self._fit_or_go_on(table, how, num_rows=num_rows, output=output, progress=told, keep_releases=keep_releases)
         return self
 
     def _fit_or_go_on(
-        self, table: object, reading: Reading, *, num_rows: int | None, progress: Progress, keep_releases: bool
+        self,
+        table: object,
+        reading: Reading,
+        *,
+        num_rows: int | None,
+        output: str | os.PathLike[str] | None,
+        progress: Progress,
+        keep_releases: bool,
     ) -> None:
         """Fit; with a ledger, as a run that is entered there."""
         if self._ledger is None:
-            self._fit(table, self.settings, reading, num_rows=num_rows, progress=progress)
+            self._fit(table, self.settings, reading, num_rows=num_rows, output=output, progress=progress)
             return
         run = self._open_run(self._ledger, table, reading, num_rows=num_rows)
         try:
             settings = with_draw_seed(self.settings, run)
-            self._fit(table, settings, reading, num_rows=num_rows, progress=progress, run=run)
+            self._fit(table, settings, reading, num_rows=num_rows, output=output, progress=progress, run=run)
             run.close()
         except BaseException:
             run.leave()
@@ -242,6 +252,7 @@ class Synthesizer(Parameterised):
         reading: Reading,
         *,
         num_rows: int | None,
+        output: str | os.PathLike[str] | None,
         progress: Progress,
         run: DurableRun | None = None,
     ) -> None:
@@ -250,6 +261,7 @@ class Synthesizer(Parameterised):
 
         progress(Stage.READ)
         private, plan, kind = self._plan_table(table, settings, reading, num_rows=num_rows)
+        self._try(output, plan)
         gate = open_gate(settings)
         if run is not None:
             run.attach(gate)
@@ -264,13 +276,24 @@ class Synthesizer(Parameterised):
         query: str | None = None,
         reading: Reading | None = None,
         num_rows: int | None = None,
+        output: str | os.PathLike[str] | None = None,
     ) -> RunPlan:
         """Go through everything that `fit` does before its first release, and return the plan. Spends nothing.
 
         Guarantees:
             It raises what `fit` would raise before the first release.  [test_a_dry_run_refuses_what_a_run_refuses]
         """
-        return self._plan_table(table, self.settings, _how(reading, query), num_rows=num_rows)[1]
+        plan = self._plan_table(table, self.settings, _how(reading, query), num_rows=num_rows)[1]
+        self._try(output, plan)
+        return plan
+
+    def _try(self, output: str | os.PathLike[str] | None, plan: RunPlan) -> None:
+        """See that a table of the plan can be written."""
+        if output is None:
+            return
+        from kamino.pipeline.output.trying import try_target
+
+        try_target(output, plan.schema, plan.columns, self._catalogue)
 
     def _plan_table(
         self, table: object, settings: Settings, reading: Reading, *, num_rows: int | None

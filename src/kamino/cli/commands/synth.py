@@ -174,7 +174,7 @@ def synth(
     reading = reading_of(query, separator, encoding, columns, drop)
     if dry_run:
         told = told_engine(data, synthesizer.settings, reading)
-        planned = synthesizer.dry_run(data, reading=reading, num_rows=rows)
+        planned = synthesizer.dry_run(data, reading=reading, num_rows=rows, output=output)
         _print_dry_run(output_console(), planned, told, output, save_model)
         return
     # How many rows the private table has is not known yet; delta is held against their noisy number afterwards.
@@ -184,7 +184,7 @@ def synth(
     if ledger is not None:
         refuse_overwriting(ledger, data, schema, constraints, *synthesizer.reference_files)
     with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
-        synthesizer.fit(data, reading=reading, num_rows=rows, progress=progress, keep_releases=True)
+        synthesizer.fit(data, reading=reading, num_rows=rows, output=output, progress=progress, keep_releases=True)
         with telling_what_is_spent(
             lambda: synthesizer.ledger,
             synthesizer.settings,

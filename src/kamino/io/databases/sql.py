@@ -96,6 +96,15 @@ def name_parts(query: str) -> tuple[str, ...]:
     return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in found)
 
 
+def folded_parts(query: str) -> tuple[str, ...]:
+    """The parts of a table's name as PostgreSQL knows them: what has no quotes is in small letters.
+
+    >>> folded_parts('Shop."Big item"')
+    ('shop', 'Big item')
+    """
+    return name_parts(re.sub(_TABLE_PART, lambda part: part[0] if part[0].startswith('"') else part[0].lower(), query))
+
+
 def select_statement(query: str) -> str:
     """Return the statement to run: a bare table name becomes a SELECT of all its rows."""
     statement = query.strip().rstrip(";").rstrip()

@@ -19,7 +19,7 @@ import pyarrow as pa
 from kamino.errors import InputError
 from kamino.io.databases.catalogue import Catalogue
 from kamino.io.databases.credentials import shown_source
-from kamino.io.databases.sql import duckdb_path, is_url, name_parts, split_table
+from kamino.io.databases.sql import duckdb_path, folded_parts, is_url, name_parts, split_table
 from kamino.io.normalise import normalise_table
 
 MADE_BY = "Synthetic table made by Kamino"
@@ -73,8 +73,8 @@ class DatabaseTable:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts of the name, without quotes."""
-        return name_parts(self.name)
+        """The parts of the name, without quotes, as the database knows them."""
+        return folded_parts(self.name) if self.dialect == "postgres" else name_parts(self.name)
 
     @property
     def certificate(self) -> Path:
@@ -101,8 +101,11 @@ class StagedTable(Protocol):
     def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """What stands in the named columns now, part by part."""
 
+    def settle(self, comment: str) -> None:
+        """Give it its name and its comment, and see that whoever asks for that name finds it."""
+
     def place(self, comment: str) -> None:
-        """Give it its name and its comment, and make it last."""
+        """Settle it, and make it last."""
 
 
 def kinds_of(columns: pa.Schema, dialect: str, catalogue: Catalogue | None) -> dict[str, str]:
@@ -236,8 +239,12 @@ class _DuckdbTable:
         tables = (pa.Table.from_batches([batch]) for batch in reader)
         yield from _plain_parts(tables, reader.schema.empty_table(), str(self.target))
 
-    def place(self, comment: str) -> None:
+    def settle(self, comment: str) -> None:
         self.connection.execute(f"COMMENT ON TABLE {self.name} IS {_literal(comment)}")
+        self.connection.execute(f"SELECT * FROM {self.target.name} LIMIT 0")
+
+    def place(self, comment: str) -> None:
+        self.settle(comment)
         self.connection.execute("COMMIT")
 
 
@@ -347,13 +354,17 @@ class _PostgresTable:
             (scales[name],) = self.cursor.fetchone()
         return scales
 
-    def place(self, comment: str) -> None:
+    def settle(self, comment: str) -> None:
         name = quoted(self.target.parts[-1])
         self.cursor.execute(f"DROP TABLE IF EXISTS {self.inside}{name}")
         self.cursor.execute(f"ALTER TABLE {self.new} RENAME TO {name}")
         for rule in self.shape.rules():
             self.cursor.execute(f"ALTER TABLE {self.inside}{name} ADD {rule}")
         self.cursor.execute(f"COMMENT ON TABLE {self.inside}{name} IS {_literal(comment)}")
+        self.cursor.execute(f"SELECT * FROM {self.target.name} LIMIT 0")
+
+    def place(self, comment: str) -> None:
+        self.settle(comment)
         self.connection.commit()
 
 
@@ -405,6 +416,7 @@ def _staged_in_postgres(target: DatabaseTable, shape: _Shape) -> Iterator[_Postg
         name = _literal(f"{staged.inside}{quoted(target.parts[-1])}")
         cursor.execute(f"SELECT to_regclass({name}) IS NOT NULL, obj_description(to_regclass({name}), 'pg_class')")
         exists, comment = cursor.fetchone()
+        _refuse_cut_names(cursor, target, [*target.parts, *shape.kinds])
         if exists and not (comment or "").startswith(MADE_BY):
             raise _not_ours(target)
         known = {kind: _knows(cursor, kind) for kind in set(shape.kinds.values())}
@@ -412,7 +424,26 @@ def _staged_in_postgres(target: DatabaseTable, shape: _Shape) -> Iterator[_Postg
         shape = _Shape(kinds=there, strict=shape.strict, primary=shape.primary, unique=shape.unique)
         staged = _PostgresTable(connection=connection, cursor=cursor, target=target, shape=shape, token=staged.token)
         cursor.execute(f"CREATE TABLE {staged.new} ({shape.columns()})")
+        cursor.execute(f"SELECT relpersistence = 't' FROM pg_class WHERE oid = to_regclass({_literal(staged.new)})")
+        if cursor.fetchone()[0]:
+            raise InputError(
+                f"{target}: found the name of a temporary table, which is gone when the connection is closed; expected "
+                "one that lasts. Nothing was changed"
+            )
         yield staged
+
+
+def _refuse_cut_names(cursor: Any, target: DatabaseTable, names: Sequence[str]) -> None:
+    """Refuse names that the server would cut, after which nobody finds a table or a column by its name."""
+    cursor.execute("SELECT current_setting('max_identifier_length')::int")
+    (most,) = cursor.fetchone()
+    cut = [name for name in names if len(name.encode()) > most]
+    if cut:
+        raise InputError(
+            f"{target}: found {'names' if len(cut) > 1 else 'the name'} {', '.join(map(quoted, cut))} of more than "
+            f"{most} bytes, which PostgreSQL would cut; expected shorter ones. Rename them, or write to a file. "
+            "Nothing was changed"
+        )
 
 
 def _knows(cursor: Any, kind: str) -> bool:
@@ -424,5 +455,5 @@ def _knows(cursor: Any, kind: str) -> bool:
 def refuse_unwritable_database(target: DatabaseTable) -> None:
     """Raise an `InputError` if no table can be put at `target`; what is tried is taken back."""
     columns = pa.schema([pa.field("a", pa.int64())])
-    with staged_table(target, columns, catalogue=None, strict=(), keys=()):
-        pass
+    with staged_table(target, columns, catalogue=None, strict=(), keys=()) as table:
+        table.settle(MADE_BY)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -146,12 +146,10 @@ def _write_to_database(drawing: _Drawing, target: DatabaseTable, catalogue: Cata
         raise InputError(f"{target}: found spreadsheet-safe for a database; only cells of CSV become formulas")
     schema = drawing.fitted.schema
     kinds = normalise_table(next(_parts(drawing.fitted, drawing.none(), 0)), where=str(target)).schema
-    strict = [name for name, each in schema.attributes.items() if not each.nullable]
-    keys = [name for name, each in schema.attributes.items() if isinstance(each, Key)]
     by_block = in_blocks(drawing.fitted, drawing.num_rows, given=drawing.given, ways=drawing.ways)
     sweeps, columns = (SweepLog(), {}) if by_block else drawing.draw()
     with staged(target.certificate) as voucher, telling_what_failed(target.certificate):
-        with staged_table(target, kinds, catalogue=catalogue, strict=strict, keys=keys) as table:
+        with stage_in_database(target, kinds, schema, catalogue) as table:
             if by_block:
                 counts = _write_blocks(drawing, _blocks_into_database(table))
                 digest = digest_of_parts(table)
@@ -164,6 +162,19 @@ def _write_to_database(drawing: _Drawing, target: DatabaseTable, catalogue: Cata
                 table.place(f"{MADE_BY}. sha256 of its rows: {digest}")
         place_together(voucher, ())
     return drawing.written(str(target), Path(target.name), target.certificate, counts, certificate)
+
+
+def stage_in_database(
+    target: DatabaseTable, columns: pa.Schema, schema: Schema, catalogue: Catalogue | None
+) -> AbstractContextManager[StagedTable]:
+    """Prepare a table of these columns in a database, with what the schema says of nulls and of keys.
+
+    Guarantees:
+        Ids that repeat are no key of the table.  [test_ids_that_repeat_are_no_primary_key]
+    """
+    strict = [name for name, each in schema.attributes.items() if not each.nullable]
+    keys = [name for name, each in schema.attributes.items() if isinstance(each, Key) and not each.repeats]
+    return staged_table(target, columns, catalogue=catalogue, strict=strict, keys=keys)
 
 
 def _write_json(certificate: Mapping[str, Any], file: StagedFile) -> None:
