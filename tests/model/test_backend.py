@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
 from kamino.errors import ModelError
-from kamino.model import Hints, ModelAttribute, fit_marginal, order_attributes
+from kamino.model import Hints, MarginalSettings, ModelAttribute, fit_marginal, order_attributes
+from kamino.model.marginal.pairs.rounds import Effort
 
 ATTRIBUTES = (
     ModelAttribute(name="kind", size=4),
@@ -33,6 +36,58 @@ def test_fit_spends_exactly_the_budget():
     model = fit_marginal(measurer, ATTRIBUTES, noise_multiplier=4.2)
     assert 0.999 < measurer.cost * 4.2**2 <= 1.0
     assert sum(share for _, share in model.releases) == pytest.approx(1.0)
+
+
+@st.composite
+def schemas(draw):
+    """Wide attributes with what follows from them, and ordered ones that are nearly the same; rows enough to tell."""
+    rng, rows = np.random.default_rng(draw(st.integers(0, 9))), draw(st.sampled_from([100, 5_000, 5_000]))
+    columns, attributes, functional = {}, [], []
+
+    def add(codes, size, *, ordered=False):
+        attributes.append(ModelAttribute(name=f"a{len(attributes)}", size=size, ordered=ordered))
+        columns[attributes[-1].name] = codes % size
+        return attributes[-1].name
+
+    for size in draw(st.lists(st.sampled_from([70, 300, 1_000]), max_size=2)):
+        left = add(rng.integers(0, size, rows), size, ordered=draw(st.booleans()))
+        for small in draw(st.lists(st.integers(2, 12), min_size=1, max_size=2)):
+            functional.append((left, add(columns[left] * small // size, small)))
+    base = rng.integers(0, 400, rows)
+    for spread in draw(st.lists(st.sampled_from([1, 3, 50]), max_size=7)):
+        add(base + rng.integers(0, spread, rows), 500, ordered=True)
+    for _ in range(draw(st.integers(0, 3))):
+        add((base > 200) ^ (rng.random(rows) < 0.1), 2)
+    add(rng.integers(0, 3, rows), 3)
+    return columns, attributes, Hints(functional=tuple(functional))
+
+
+@settings(max_examples=30, deadline=None)
+@given(schemas(), st.sampled_from([0.1, 1.0, 1.0, 10.0]))
+def test_every_schema_spends_the_whole_budget(schema, noise_multiplier):
+    columns, attributes, hints = schema
+    measurer = MemoryMeasurer(columns)
+    quick = MarginalSettings(effort=Effort(most_cells=20_000, iterations=3, final_iterations=3))
+    model = fit_marginal(measurer, attributes, noise_multiplier=noise_multiplier, hints=hints, settings=quick)
+    assert min(share for _, share in model.releases) > 0
+    assert sum(share for _, share in model.releases) == pytest.approx(1.0)
+    assert measurer.cost * noise_multiplier**2 <= 1.0
+
+
+def test_links_and_relations_together_leave_the_rounds_their_part():
+    """As many close relations as may be read, beside a link that would take half of the budget."""
+    rng, rows = np.random.default_rng(0), 5_000
+    base, wide = rng.integers(0, 400, rows), rng.integers(0, 1_000, rows)
+    columns = {f"n{i}": base + rng.integers(0, 1, rows) for i in range(6)} | {"wide": wide, "small": wide % 8}
+    attributes = [ModelAttribute(name=f"n{i}", size=500, ordered=True) for i in range(6)]
+    attributes += [ModelAttribute(name="wide", size=1_000), ModelAttribute(name="small", size=8)]
+    model = fit_marginal(
+        MemoryMeasurer(columns), attributes, noise_multiplier=1.0, hints=Hints(functional=(("wide", "small"),))
+    )
+    shares = {what: sum(s for w, s in model.releases if w == what) for what, _ in model.releases}
+    assert shares["wide x small"] > 0.3
+    assert sum(share for what, share in shares.items() if what.count("n") == 2) > 0.15
+    assert sum(shares.values()) == pytest.approx(1.0)
 
 
 def test_fit_depends_on_releases_only():

@@ -18,7 +18,7 @@ from kamino.model.marginal.columns.resolution import group_bins
 from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.masks import apply_masks, join_masks
-from kamino.model.marginal.maps.links import Link, plan_links
+from kamino.model.marginal.maps.links import Link, plan_links, shared_out
 from kamino.model.marginal.maps.part_maps import as_steps, known_masks, measure_part_maps
 from kamino.model.marginal.maps.relations import measure_relations
 from kamino.model.marginal.maps.step_maps import StepMap, cut_at_steps, measure_step_maps, step_masks
@@ -40,6 +40,9 @@ from kamino.model.marginal.purse import InDeviations, Purse
 from kamino.model.parts import KnownMap
 from kamino.model.protocol import Candidate, Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 from kamino.privacy.schedule import PlannedRelease
+
+#: The part of the rounds' marginals that is theirs whatever links, relations and maps of dependencies would take.
+LEAST_ROUNDS = 1 / 15
 
 
 def fit_marginal(
@@ -95,9 +98,11 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     before = purse.spent
     linked = frozenset(a for link in links for a in (link.wide, *link.owners))
     tied = maps.lefts | {place[name] for name in plan.hints.tied}
-    found = measure_relations(frame, histograms, ones, measurer, purse, settings.relations, without=linked, tied=tied)
+    relations = settings.relations.beside(sum(link.share for link in links), _room(plan, taken))
+    found = measure_relations(frame, histograms, ones, measurer, purse, relations, without=linked, tied=tied)
     alone = linked | tied
     taken += purse.spent - before
+    links = shared_out(links, _room(plan, taken))
     frame = _with_resolutions(found.frame, ones, settings)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone}
@@ -110,6 +115,17 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     tables = measure_links(frame, fit, links, histograms, measurer, purse)
     network = build_network(frame, fit, histograms, tables, purse)
     return replace(network, maps=maps.learned, num_rows=rows)
+
+
+def _room(plan: MarginalPlan, taken: float) -> float:
+    """The share of the budget that can still be taken off the rounds, beside what their scores and parities may take.
+
+    Guarantees:
+        No share is negative, and all add up to the whole.  [test_every_schema_spends_the_whole_budget]
+    """
+    settings = plan.settings
+    giving = sum(settings.shares.rounds)
+    return max(giving * (1 - LEAST_ROUNDS) - sum(settings.shares.scores) - settings.parities - taken, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

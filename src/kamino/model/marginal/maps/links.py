@@ -76,6 +76,13 @@ def plan_links(
     return [Link(wide=w, owners=o, share=wanted[w] * scale) for w, o in kept.items()]
 
 
+def shared_out(links: Sequence[Link], most_share: float) -> list[Link]:
+    """Return the links with what is left for them, each in proportion."""
+    wanted = sum(link.share for link in links)
+    scale = min(1.0, most_share / wanted) if links else 1.0
+    return [replace(link, share=link.share * scale) for link in links]
+
+
 def _joinable(owners: tuple[int, ...], sizes: Sequence[int]) -> tuple[int, ...]:
     """Keep as many owners as one small clique of the model can hold, the largest first."""
     kept: list[int] = []

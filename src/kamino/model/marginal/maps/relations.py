@@ -64,6 +64,16 @@ class RelationLimits:
         if self.most_share < 0 or self.most_share + self.scores + self.partners >= 1:
             raise ModelError(f"relations may cost {self.most_share} of the budget; expected a part of it.")
 
+    def beside(self, others: float, room: float) -> RelationLimits:
+        """The limits beside what `others` would take of the same room: both give way in proportion where it is short.
+
+        Guarantees:
+            Together they need no more than there is.  [test_every_schema_spends_the_whole_budget]
+        """
+        room -= self.scores + self.partners
+        wanted = self.most_share + others
+        return self if wanted <= room else replace(self, most_share=self.most_share * max(room, 0.0) / wanted)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Relations:
