@@ -60,10 +60,10 @@ MAX_LEDGER_LINES = 2_000_000
 MAX_LEDGER_LINE_BYTES = 2**21
 """Of one line of a durable ledger: a release that names ten thousand attributes."""
 
-MAX_RELEASE_BYTES = 2**28
-"""Of one stored release: twenty-five million counts, as text."""
+MAX_RELEASE_BYTES = 3 * 2**27
+"""Of one stored release: twenty-five million counts, as text that is sealed."""
 
-MAX_RELEASES_BYTES = 2**30
+MAX_RELEASES_BYTES = 3 * 2**29
 """Of all stored releases of one run."""
 
 MAX_COUNT = 10**12

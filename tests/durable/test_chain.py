@@ -20,7 +20,8 @@ from kamino.errors import LedgerError
 from kamino.privacy.durable import hash_chain as chain_module
 from kamino.privacy.durable.hash_chain import START, Chain, Limits, canonical, digest
 from kamino.privacy.durable.journal import Journal
-from kamino.privacy.durable.ledger_lines import header_body
+from kamino.privacy.durable.ledger_lines import StoredRelease, header_body
+from kamino.privacy.durable.policing import RunState
 from kamino.privacy.durable.store import DurableLedger
 from kamino.privacy.mechanisms.categories import NoisyCategories
 
@@ -159,13 +160,13 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
     (tmp_path / "empty").touch()
     (tmp_path / "other").write_bytes(chained({"kind": "releases"}))
-    (tmp_path / "newer").write_bytes(chained({**header_body("i", "9"), "format": 2}))
+    (tmp_path / "newer").write_bytes(chained({**header_body("i", "9"), "format": 3}))
     (tmp_path / "unknown").write_bytes(chained(header_body("i", "0"), {"kind": "gift"}))
     os.mkfifo(tmp_path / "pipe")
     for name, text in (
         ("table.csv", "found something else, expected a ledger"),
         ("other", "found something else, expected a ledger"),
-        ("newer", "found a ledger of format 2, expected 1"),
+        ("newer", "found a ledger of format 3, expected 2 or an earlier one"),
         ("unknown", "line 2: found a line of a kind that this Kamino does not know"),
         ("pipe", "found a device or a pipe, expected a ledger"),
         (".", "found a directory, expected a ledger"),
@@ -301,14 +302,20 @@ RELEASES = (
 )
 
 
-def test_stored_releases_come_back_as_they_were(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_stored_releases_come_back_as_they_were(tmp_path: Path, is_sealed: bool) -> None:
+    state = RunState(planned=planned("one"), tallies={}, charged=[], is_bound=is_sealed)
     journal = Journal.create(tmp_path / "j.releases", "one")
     entry = gaussian(1e-3)
     for number, release in enumerate(RELEASES, start=1):
-        journal.keep(number, entry, release)
+        key = f"{number:064x}" if is_sealed else None
+        head = journal.keep(number, entry, release, key=key)
+        if key is not None:
+            state.stored.append(StoredRelease(run="one", number=number, hash=head, key=key))
     journal.release()
     again = Journal.reopen(tmp_path / "j.releases", "one")
     assert again is not None
+    again.take(state)
     assert again.draw_seed == journal.draw_seed
     for number, release in enumerate(RELEASES, start=1):
         is_stored, found = again.find(number, entry)
@@ -325,7 +332,7 @@ def test_stored_releases_come_back_as_they_were(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"release 1 .* is another one than was stored"):
         again.find(1, gaussian(1e-3, what="other"))
     with pytest.raises(LedgerError, match="cannot be stored"):
-        again.keep(50, entry, object())
+        again.keep(50, entry, object(), key=None)
     assert Journal.reopen(tmp_path / "j.releases", "one") is None
     again.release()
     with pytest.raises(LedgerError, match="expected the stored releases of run two"):
@@ -353,6 +360,7 @@ def test_damaged_releases_are_refused(tmp_path: Path, array: object) -> None:
     path.write_bytes(chained(first, {"number": 1, "entry": charged_as(entry), "kind": "array", "array": array}))
     journal = Journal.reopen(path, "one")
     assert journal is not None
+    journal.take(RunState(planned=planned("one"), tallies={}, charged=[]))
     with pytest.raises(LedgerError, match="damaged"):
         journal.find(1, entry)
     journal.release()

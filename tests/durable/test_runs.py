@@ -23,7 +23,7 @@ from kamino.pipeline.ledgering import LedgerUse, dataset_name
 from kamino.privacy import Budget, Gate, SecureNoise, SeededNoise
 from kamino.privacy.durable.durable_run import begin, close_by_hand, go_on, unfinished
 from kamino.privacy.durable.hash_chain import Chain
-from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, journals_of
+from kamino.privacy.durable.journal import JOURNAL_LIMITS, Journal, _opened, journals_of
 from kamino.privacy.durable.ledger_lines import Policy
 from kamino.privacy.durable.store import DurableLedger
 from kamino.privacy.ledger import Entry
@@ -242,6 +242,19 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return made
 
 
+def unsealed(path: Path) -> bytes:
+    """All that the keys in a ledger open of its stored releases."""
+    found = b""
+    with DurableLedger.read(path) as ledger:
+        for run, stored in journals_of(path).items():
+            chain = Chain.open(stored, JOURNAL_LIMITS, read_only=True)
+            keys = {each.hash: each.key for each in ledger.runs[run].stored}
+            opened = [_opened(line.body, keys[line.head], path) for line in chain.read_on() if line.head in keys]
+            found += "".join(map(str, opened)).encode()
+            chain.close()
+    return found
+
+
 def test_no_secret_bytes_are_stored(tmp_path: Path, coins: list[bytes]) -> None:
     """The bytes that a sample and its noise are made from are secret. A stored sample needs none."""
     path = tmp_path / "l"
@@ -250,8 +263,9 @@ def test_no_secret_bytes_are_stored(tmp_path: Path, coins: list[bytes]) -> None:
     run.attach(gate)
     released = gate.release_sample(sample_rows(), ones, PLAN)
     (stored,) = journals_of(path).values()
-    everything = stored.read_bytes() + path.read_bytes()
+    everything = unsealed(path) + stored.read_bytes() + path.read_bytes()
     assert len(coins) == 1
+    assert base64.b64encode(np.ascontiguousarray(released).tobytes()) in everything
     assert base64.b64encode(coins[0]) not in everything
     assert coins[0].hex().encode() not in everything
     run.leave()
@@ -273,7 +287,7 @@ def test_a_draw_that_was_not_stored_is_drawn_anew_under_its_charge(
     gate = Gate(SAMPLE_BUDGET)
     run.attach(gate)
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "keep", lambda *_: (_ for _ in ()).throw(Stopped))
+        patched.setattr(Journal, "keep", lambda *_, **__: (_ for _ in ()).throw(Stopped))
         with pytest.raises(Stopped):
             gate.release_sample(sample_rows(), ones, PLAN)
     run.leave()

@@ -28,7 +28,7 @@ from kamino.pipeline.output.writing import certificate_path
 from kamino.pipeline.verifying.verification import verify
 from kamino.privacy import Budget, DeltaEvent, GaussianEvent, Neighbours
 from kamino.privacy.durable.hash_chain import START, digest
-from kamino.privacy.durable.ledger_lines import PlannedRun, Policy, charge_body, close_body, header_body
+from kamino.privacy.durable.ledger_lines import PlannedRun, Policy, StoredRelease, charge_body, close_body, header_body
 from kamino.privacy.durable.store import DurableLedger
 from kamino.privacy.ledger import Entry
 from kamino.schema import Categorical, Integer, Key, Schema
@@ -280,6 +280,7 @@ def ledgers(folder: Path) -> Reader:
         Policy(dataset="one", budget=budget).to_body(),
         planned.to_body(),
         charge_body("one", 1, entry),
+        StoredRelease(run="one", number=1, hash="0" * 64, key="1" * 64).to_body(),
         charge_body("one", 2, entry),
         close_body("one", "done"),
     ]

@@ -58,9 +58,8 @@ class StoredTape:
     the draw was stored. To draw it anew under the same charge is sound. A draw leaves `play` only once it is stored;
     until then no code but the mechanism has seen it, nothing was printed or written, and no other release was asked
     for. It died with the process that drew it, and fresh noise is drawn: what the world sees has one draw under that
-    charge. (A process that is killed inside the write leaves half a line, which counts as not stored. It is cut off
-    before anything else is written. A noisy answer in half a line on the disk is seen by whoever reads the disk at that
-    moment; nobody gets it from Kamino.)
+    charge. What is stored is sealed until the ledger has its key, so that a process that ends in between has shown
+    nothing either (see `kamino.privacy.durable.journal`). Any other release that is missing was drawn, and is refused.
 
     Secret bytes that noise and samples are made from are never stored: with them noise could be taken off. They are
     drawn anew for a release that is drawn anew, and not used for one that is stored. The bytes that choose the rows

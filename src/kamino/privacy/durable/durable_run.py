@@ -1,10 +1,10 @@
 """One run in a durable ledger: entered before it reads anything, charged before each draw, and able to go on.
 
-    reserve  ->  charge 1, draw 1, store 1  ->  charge 2, ...  ->  close  ->  the table is written  ->  finish
+    reserve  ->  charge 1, draw 1, store 1, enter it  ->  charge 2, ...  ->  close  ->  the table is written  ->  finish
 
-The process may end anywhere. The ledger then holds what was charged, the journal what was drawn; whoever goes on
-repeats the run with both. Charges that are in the ledger are not made again, and releases that are stored are not drawn
-again.
+The process may end anywhere. The ledger then holds what was charged and what was stored, the journal what was drawn;
+whoever goes on repeats the run with both. Charges that are in the ledger are not made again, and releases that are
+stored are not drawn again. Only under the last charge anything is drawn anew, and only what nobody has seen.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kamino.errors import LedgerError
 from kamino.privacy.durable.hash_chain import remove
-from kamino.privacy.durable.journal import Journal, changed, journal_path, journals_of
-from kamino.privacy.durable.ledger_lines import PlannedRun
+from kamino.privacy.durable.journal import Journal, changed, journal_path, journals_of, set_back
+from kamino.privacy.durable.ledger_lines import PlannedRun, StoredRelease
 from kamino.privacy.durable.policing import RunState
 from kamino.privacy.durable.store import DONE, GIVEN_UP, DurableLedger, charged_as
 from kamino.privacy.gate import Gate
@@ -35,6 +36,8 @@ class DurableRun:
         [test_random_kills_then_resume]
         A run that asks for something else than the one it goes on with is refused.
         [test_a_run_that_changed_does_not_go_on]
+        A run that is done draws nothing, an open one nothing but under its last charge, whatever is put back.
+        [test_stored_releases_that_are_put_back_show_nothing_new]
         A run that failed before its first charge leaves nothing set aside.  [test_a_run_that_charged_nothing_is_free]
     """
 
@@ -58,7 +61,7 @@ class DurableRun:
     def attach(self, gate: Gate) -> None:
         """Enter every charge of a gate in the ledger, and store each of its releases."""
         self._asked = 0
-        gate.store(self._journal, on_charge=self._charge)
+        gate.store(self, on_charge=self._charge)
 
     def _charge(self, entry: Entry) -> None:
         self._asked += 1
@@ -67,6 +70,29 @@ class DurableRun:
             self.ledger.charge(self._run, entry)
         elif charged[self._asked - 1] != charged_as(entry):
             raise LedgerError(changed(self._journal.path, f"charge {self._asked} ({entry.kind})"))
+
+    def find(self, number: int, entry: Entry) -> tuple[bool, Any]:
+        """Whether a release was stored under a number, and what it was.
+
+        Raises:
+            LedgerError: it was not, and may not be drawn, for it was drawn before.
+        """
+        is_stored, released = self._journal.find(number, entry)
+        state = self.state
+        if not is_stored and (not state.is_open or self._asked < len(state.charged)):
+            raise LedgerError(
+                set_back(self._journal.path, f"no release {number} ({entry.kind}), which was drawn before")
+            )
+        return is_stored, released
+
+    def keep(self, number: int, entry: Entry, released: object) -> None:
+        """Store a release, and let the ledger vouch for it; both are on the disk when this returns."""
+        if not self.state.is_bound:
+            self._journal.keep(number, entry, released, key=None)
+            return
+        key = secrets.token_hex(32)
+        head = self._journal.keep(number, entry, released, key=key)
+        self.ledger.enter_stored(StoredRelease(run=self._run, number=number, hash=head, key=key))
 
     def close(self) -> None:
         """Say that the run makes no more releases: what it did not spend is given back."""
@@ -100,9 +126,14 @@ def go_on(ledger: DurableLedger, plan: str, dataset: str) -> DurableRun | None:
         if journal is None:
             continue
         # The process that had the run may have ended it since the ledger was read.
-        ledger.refresh()
-        if journal.path.exists() and run.outcome != GIVEN_UP:
-            return DurableRun(ledger, ledger.runs[run.planned.run], journal)
+        try:
+            ledger.refresh()
+            if journal.path.exists() and run.outcome != GIVEN_UP:
+                journal.take(run)
+                return DurableRun(ledger, run, journal)
+        except BaseException:
+            journal.release()
+            raise
         journal.release()
     return None
 

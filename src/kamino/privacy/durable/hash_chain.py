@@ -87,6 +87,7 @@ class Chain:
         """How many bytes follow the last whole line."""
         self._descriptor = descriptor
         self._size = 0
+        self._before_last = (START, 0, 0)
 
     @classmethod
     def open(cls, path: Path, limits: Limits, *, read_only: bool = False) -> Chain:
@@ -237,6 +238,12 @@ class Chain:
                 yield self._line(raw)
         self.half_line = 0
 
+    def forget_last(self) -> None:
+        """Take the last line for one that a dying process left half written: the next one is written in its place."""
+        size = self._size
+        self.head, self.num_lines, self._size = self._before_last
+        self.half_line += size - self._size
+
     def append(self, *bodies: Mapping[str, Any]) -> tuple[Line, ...]:
         """Add lines and force them to the disk; whoever calls holds the lock and has read all there is.
 
@@ -300,6 +307,7 @@ class Chain:
         expected = digest(self.head, text)
         if found != expected:
             raise self._fault(number, "a hash that does not follow from the lines before")
+        self._before_last = (self.head, self.num_lines, self._size)
         self.head, self.num_lines, self._size = expected, number, self._size + len(raw)
         return Line(number=number, head=expected, body=body)
 

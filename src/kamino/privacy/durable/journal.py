@@ -5,15 +5,22 @@ They are noisy answers, which are public, and what they were asked for; no priva
 noise was made (see `kamino.privacy.tape.StoredTape`). The first line holds a seed for choices that cost no privacy,
 such as which rows are drawn from the model, so that a run that goes on ends as it would have. Whoever works on the run
 holds the lock of the file.
+
+The ledger vouches for each release with a line that holds its hash, so that an older copy of the file cannot take its
+place. Two files cannot change at one instant: the process may end when a release is here and its line is not yet in the
+ledger. It is drawn anew then, and nobody may see the first draw. So each release is sealed with a key of its own, which
+comes with its line in the ledger: before that the file tells nothing of it.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import json
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +29,8 @@ import numpy as np
 
 from kamino.errors import LedgerError
 from kamino.limits import MAX_LEDGER_LINES, MAX_RELEASE_BYTES, MAX_RELEASES_BYTES
-from kamino.privacy.durable.hash_chain import Chain, Limits, Line, remove
+from kamino.privacy.durable.hash_chain import Chain, Limits, Line, canonical, remove
+from kamino.privacy.durable.policing import RunState
 from kamino.privacy.durable.store import charged_as
 from kamino.privacy.ledger import Entry
 from kamino.privacy.mechanisms.categories import NoisyCategories
@@ -59,10 +67,12 @@ class Journal:
         A release is on the disk before it is handed out.  [test_a_release_is_on_the_disk_before_it_is_handed_out]
     """
 
-    def __init__(self, chain: Chain, draw_seed: int, records: Mapping[int, Mapping[str, Any]]) -> None:
+    def __init__(self, chain: Chain, draw_seed: int, lines: Sequence[Line] = ()) -> None:
         self._chain = chain
         self.draw_seed = draw_seed
-        self._records = dict(records)
+        self._lines = list(lines)
+        self._keys: dict[int, str] = {}
+        self._records: dict[int, Mapping[str, Any]] = {}
 
     @classmethod
     def create(cls, path: Path, run: str) -> Journal:
@@ -72,11 +82,11 @@ class Journal:
             chain = Chain.create(path, JOURNAL_LIMITS, {"kind": "releases", "run": run, "draw_seed": seed})
         except FileExistsError:
             raise LedgerError(f"{path}: found a file, expected none; move it to another folder") from None
-        return cls(chain, seed, {})
+        return cls(chain, seed)
 
     @classmethod
     def reopen(cls, path: Path, run: str) -> Journal | None:
-        """Go on with the file of a run that ended early; None if a process is at work on it.
+        """Open the file of a run that ended early; None if a process is at work on it. `take` lets releases count.
 
         Raises:
             LedgerError: it is not that run's, or was changed.
@@ -87,10 +97,31 @@ class Journal:
                 chain.close()
                 return None
             lines = list(chain.read_on())
-            return cls(chain, _draw_seed(lines, run, path), _records(lines, path))
+            return cls(chain, _draw_seed(lines, run, path), lines[1:])
         except BaseException:
             chain.close()
             raise
+
+    def take(self, state: RunState) -> None:
+        """Let the releases count that are stored: those that the ledger vouches for, or all, in a run of format 1.
+
+        Raises:
+            LedgerError: one of them is another one, or is missing: an older copy of the file was put back.
+
+        Guarantees:
+            All that the ledger vouches for is there, as it was.
+            [test_stored_releases_that_are_put_back_show_nothing_new]
+        """
+        lines, stored = self._lines, state.stored
+        if state.is_bound:
+            heads = [line.head for line in lines[: len(stored)]]
+            if heads != [each.hash for each in stored] or len(lines) > len(stored) + 1:
+                raise LedgerError(set_back(self.path, f"{len(lines)} releases where the ledger has {len(stored)}"))
+            if len(lines) > len(stored):
+                # Nobody has its key: the process ended before the ledger had it.
+                self._chain.forget_last()
+            self._keys = {each.number: each.key for each in stored}
+        self._records = _records(lines[: len(stored)] if state.is_bound else lines, self.path)
 
     @staticmethod
     def remove_if_unused(path: Path, run: str, *, is_useless: Callable[[], bool]) -> None:
@@ -129,13 +160,18 @@ class Journal:
             return False, None
         if record.get("entry") != charged_as(entry):
             raise LedgerError(changed(self.path, f"release {number} ({entry.kind})"))
-        return True, _decode(record, self.path)
+        key = self._keys.get(number)
+        return True, _decode(record if key is None else _opened(record, key, self.path), self.path)
 
-    def keep(self, number: int, entry: Entry, released: object) -> None:
-        """Store a release; it is on the disk when this returns."""
-        record = {"number": number, "entry": charged_as(entry), **_encode(released)}
-        self._chain.append(record)
+    def keep(self, number: int, entry: Entry, released: object, *, key: str | None) -> str:
+        """Store a release, sealed with a key unless it is None; it is on the disk when this returns its hash."""
+        body = _encode(released) if key is None else _sealed(_encode(released), key)
+        record = {"number": number, "entry": charged_as(entry), **body}
+        (line,) = self._chain.append(record)
         self._records[number] = record
+        if key is not None:
+            self._keys[number] = key
+        return line.head
 
     def release(self) -> None:
         """Close the file and let others go on with the run."""
@@ -155,6 +191,14 @@ def changed(path: Path, what: str) -> str:
     )
 
 
+def set_back(path: Path, found: str) -> str:
+    """What is said where the stored releases of a run are not those that its ledger vouches for."""
+    return (
+        f"{path}: found {found}: an older copy was put back, or the file was changed. Nothing was drawn. Put the "
+        "latest file back, or start anew with --no-resume, which pays again"
+    )
+
+
 def _draw_seed(lines: list[Line], run: str, path: Path) -> int:
     first = lines[0].body if lines else {}
     seed = first.get("draw_seed")
@@ -163,14 +207,37 @@ def _draw_seed(lines: list[Line], run: str, path: Path) -> int:
     return seed
 
 
-def _records(lines: list[Line], path: Path) -> dict[int, Mapping[str, Any]]:
+def _records(lines: Sequence[Line], path: Path) -> dict[int, Mapping[str, Any]]:
     found: dict[int, Mapping[str, Any]] = {}
-    for line in lines[1:]:
+    for line in lines:
         number = line.body.get("number")
         if not isinstance(number, int) or number in found:
             raise LedgerError(f"{path}: line {line.number}: found no stored release")
         found[number] = line.body
     return found
+
+
+def _sealed(body: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A stored release that only the key opens. A key is used once, and is as long as a hash."""
+    sealed = _masked(canonical(body).encode("ascii"), key)
+    return {"kind": "sealed", "sealed": base64.b64encode(sealed).decode("ascii")}
+
+
+def _opened(record: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(_masked(base64.b64decode(record["sealed"], validate=True), key))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise LedgerError(f"{path}: found a stored release that its key does not open; the file is damaged")
+    return found
+
+
+def _masked(data: bytes, key: str) -> bytes:
+    """Each byte with one of SHAKE-256 of the key; twice is once not at all."""
+    mask = hashlib.shake_256(bytes.fromhex(key)).digest(len(data))
+    plain: bytes = np.bitwise_xor(np.frombuffer(data, np.uint8), np.frombuffer(mask, np.uint8)).tobytes()
+    return plain
 
 
 def _encode(released: object) -> dict[str, Any]:

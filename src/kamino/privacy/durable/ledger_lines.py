@@ -1,8 +1,10 @@
 """What the lines of a durable ledger say, as types; all that is read is checked, since a file may come from anybody.
 
 The kinds of lines: `ledger` (the first), `policy` (for a dataset; the last one counts), `run` (a run is allowed, and
-its whole budget set aside), `charge` (one release of it, before it is drawn) and `close` (the run makes no more
-releases). No line holds a private value, nor a time but that at which a run began, before it read anything.
+its whole budget set aside), `charge` (one release of it, before it is drawn), `stored` (it was drawn and is in the
+run's file of stored releases, before anybody sees it) and `close` (the run makes no more releases). In format 1 there
+were no `stored` lines; a `format` line says that the runs behind it have them. No line holds a private value, nor a
+time but that at which a run began, before it read anything.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from kamino.privacy.accounting.events import DeltaEvent, Event, Events, Gaussian
 from kamino.privacy.durable.hash_chain import canonical
 from kamino.privacy.ledger import Entry
 
-FORMAT = 1
+FORMAT = 2
+_FORMATS = (1, FORMAT)
+_HEX = frozenset("0123456789abcdef")
+_HEX_CHARS = 64
 _EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in (GaussianEvent, PoissonGaussianEvent, DeltaEvent)}
 
 
@@ -115,6 +120,22 @@ class Charge:
     events: Events
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoredRelease:
+    """A release that was drawn and stored: its number in the run, the hash of its line in the file of stored releases,
+    which vouches for all lines before it, and the key that opens it there.
+    """
+
+    run: str
+    number: int
+    hash: str
+    key: str
+
+    def to_body(self) -> dict[str, Any]:
+        """The line."""
+        return {"kind": "stored", **vars(self)}
+
+
 def charge_body(run: str, number: int, entry: Entry) -> dict[str, Any]:
     """The line of a release."""
     return {"kind": "charge", "run": run, "number": number, "entry": entry_body(entry)}
@@ -128,6 +149,11 @@ def close_body(run: str, outcome: str) -> dict[str, Any]:
 def header_body(identity: str, version: str) -> dict[str, Any]:
     """The first line."""
     return {"kind": "ledger", "format": FORMAT, "id": identity, "version": version}
+
+
+def format_body() -> dict[str, Any]:
+    """The line of a file of an earlier format behind which runs are of this one."""
+    return {"kind": "format", "format": FORMAT}
 
 
 def entry_body(entry: Entry) -> dict[str, Any]:
@@ -194,21 +220,35 @@ def read_charge(body: Mapping[str, Any]) -> Charge:
     )
 
 
+def read_stored(body: Mapping[str, Any]) -> StoredRelease:
+    """Read a line of its kind."""
+    hashes = {name: _of(str, body, name) for name in ("hash", "key")}
+    if any(len(text) != _HEX_CHARS or set(text) - _HEX for text in hashes.values()):
+        raise LedgerError(f"found no hash and key of {_HEX_CHARS} digits")
+    return StoredRelease(run=_name(body, "run"), number=_whole(body, "number", least=1), **hashes)
+
+
 def read_close(body: Mapping[str, Any]) -> tuple[str, str]:
     """Read a line of its kind: which run, and how it ended."""
     return _name(body, "run"), _name(body, "outcome")
 
 
-def check_header(body: Mapping[str, Any], *, path: object) -> None:
-    """Refuse a file of hashed lines that is no ledger, or one of a newer Kamino."""
+def read_header(body: Mapping[str, Any]) -> int:
+    """The format of a ledger; refuses a file of hashed lines that is none, or one of a newer Kamino."""
     if body.get("kind") != "ledger":
-        raise LedgerError(f"{path}: found something else, expected a ledger")
+        raise LedgerError("found something else, expected a ledger")
+    return read_format(body)
+
+
+def read_format(body: Mapping[str, Any]) -> int:
+    """The format that a line names."""
     found = body.get("format")
-    if found != FORMAT:
+    if isinstance(found, bool) or not isinstance(found, int) or found not in _FORMATS:
         raise LedgerError(
-            f"{path}: found a ledger of format {str(found)[:20]}, expected {FORMAT}; it was made by another version of "
-            "Kamino, use that one or a newer"
+            f"found a ledger of format {str(found)[:20]}, expected {FORMAT} or an earlier one; it was made by "
+            "another version of Kamino, use that one or a newer"
         )
+    return found
 
 
 def _budget_body(budget: Budget) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from kamino.errors import BudgetError
@@ -39,7 +39,7 @@ from kamino.privacy.accounting.accountant import Tally
 from kamino.privacy.accounting.budget import Budget, Neighbours
 from kamino.privacy.accounting.calibration import max_mu, most_under_replace
 from kamino.privacy.accounting.gaussian_delta import epsilon_at
-from kamino.privacy.durable.ledger_lines import Composition, PlannedRun, Policy
+from kamino.privacy.durable.ledger_lines import Composition, PlannedRun, Policy, StoredRelease
 
 # Of delta, for finding categories, unless the policy says: what runs take by default.
 FINDING_PART = 0.1
@@ -66,6 +66,10 @@ class RunState:
     tallies: dict[Neighbours, Tally]
     charged: list[str]
     """The hash of each release that was charged, in order."""
+    is_bound: bool = False
+    """Whether the ledger vouches for its stored releases; not in runs of format 1."""
+    stored: list[StoredRelease] = field(default_factory=list)
+    """The releases that were drawn and stored, in order; only of a bound run."""
     outcome: str | None = None
     """None while the run may go on; "done" or "given up"."""
 

@@ -20,18 +20,23 @@ from kamino.privacy.accounting.budget import Neighbours
 from kamino.privacy.accounting.events import GaussianEvent
 from kamino.privacy.durable.hash_chain import Chain, Limits, Line
 from kamino.privacy.durable.ledger_lines import (
+    FORMAT,
     PlannedRun,
     Policy,
+    StoredRelease,
     charge_body,
-    check_header,
     close_body,
     entry_body,
     entry_hash,
+    format_body,
     header_body,
     read_charge,
     read_close,
+    read_format,
+    read_header,
     read_policy,
     read_run,
+    read_stored,
 )
 from kamino.privacy.durable.policing import (
     FINDING_PART,
@@ -65,6 +70,7 @@ class DurableLedger:
         self.policies: dict[str, Policy] = {}
         self.heads: set[str] = set()
         """The hash of each line."""
+        self._format = FORMAT
 
     @classmethod
     def open(cls, path: str | Path, *, version: str = "") -> DurableLedger:
@@ -154,6 +160,8 @@ class DurableLedger:
             if policy is not None:
                 decided = decide(policy, self.runs.values(), planned)
                 bodies = [*([decided.to_body()] if decided != policy else []), *bodies]
+            if self._format != FORMAT:
+                bodies = [format_body(), *bodies]
             self._append(*bodies)
             return self.runs[planned.run]
 
@@ -169,6 +177,17 @@ class DurableLedger:
                     "Nothing was drawn."
                 )
             self._append(body)
+
+    def enter_stored(self, release: StoredRelease) -> None:
+        """Enter that a release is stored, with its key: on the disk when it returns, and only then anybody may see it.
+
+        Guarantees:
+            One charge shows one draw, whichever copy of the stored releases is put back.
+            [test_stored_releases_that_are_put_back_show_nothing_new]
+        """
+        with self._current():
+            self._open_run(release.run)
+            self._append(release.to_body())
 
     def close_run(self, run: str, outcome: str) -> None:
         """Enter that a run makes no more releases, and so give back what it did not spend; nothing if it was before."""
@@ -226,11 +245,10 @@ class DurableLedger:
     def _take(self, line: Line) -> None:
         """Let a line count."""
         self.heads.add(line.head)
-        if line.number == 1:
-            check_header(line.body, path=self.path)
-            return
         try:
-            match line.body.get("kind"):
+            match "ledger" if line.number == 1 else line.body.get("kind"):
+                case "ledger" if line.number == 1:
+                    self._format = read_header(line.body)
                 case "policy":
                     policy = read_policy(line.body)
                     self.policies[policy.dataset] = policy
@@ -238,19 +256,24 @@ class DurableLedger:
                     self._take_run(read_run(line.body))
                 case "charge":
                     self._take_charge(line)
+                case "stored":
+                    self._take_stored(read_stored(line.body))
+                case "format":
+                    self._format = read_format(line.body)
                 case "close":
                     run, outcome = read_close(line.body)
                     self._known(run).outcome = outcome
                 case _:
                     raise LedgerError("found a line of a kind that this Kamino does not know")
         except LedgerError as problem:
-            raise LedgerError(f"{self.path}: line {line.number}: {problem}") from None
+            place = f"{self.path}: line {line.number}" if line.number > 1 else str(self.path)
+            raise LedgerError(f"{place}: {problem}") from None
 
     def _take_run(self, planned: PlannedRun) -> None:
         if planned.run in self.runs:
             raise LedgerError("found a run that was entered before")
         tallies = {relation: Tally() for relation in Neighbours}
-        self.runs[planned.run] = RunState(planned=planned, tallies=tallies, charged=[])
+        self.runs[planned.run] = RunState(planned=planned, tallies=tallies, charged=[], is_bound=self._format >= FORMAT)
 
     def _take_charge(self, line: Line) -> None:
         charge = read_charge(line.body)
@@ -259,6 +282,13 @@ class DurableLedger:
             raise LedgerError("found a charge out of order, or after its run was closed")
         state.tallies = tallies_after(state.tallies, charge.events)
         state.charged.append(charge.entry)
+
+    def _take_stored(self, release: StoredRelease) -> None:
+        state = self._known(release.run)
+        last = state.stored[-1].number if state.stored else 0
+        if not state.is_bound or not state.is_open or release.number <= last:
+            raise LedgerError("found a stored release out of order, or after its run was closed")
+        state.stored.append(release)
 
     def _known(self, run: str) -> RunState:
         if run not in self.runs:
