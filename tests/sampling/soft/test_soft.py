@@ -128,6 +128,17 @@ def test_planted_rates_are_delivered(text: str, rate: float, sizes: dict[str, in
     assert delivered == pytest.approx(rate, rel=0.3)
 
 
+@pytest.mark.parametrize(("a", "b"), [(2, 1), (5, 4), (40, 30), (100, 100)])
+def test_keys_may_allow_few_rows(a: int, b: int) -> None:
+    """Every combination once is a table, also where samples of the usual size cannot be."""
+    text = "key (a, b)\na -> d\nd -> a\nsoft: b -> c"
+    codec, model, constraints = problem(text, a=a, b=b, c=6, d=a)
+    plan = build_plan(codec, constraints, sequence=["a", "d", "b", "c"])
+    rates = RateEstimates(items=(RateEstimate(constraint=constraints[-1], rate=0.02, deviation=0.001),))
+    weights = find_weights(plan, model, codec, rates, np.random.default_rng(3), num_rows=2_000)
+    assert weights.items[0].weight >= 0
+
+
 def test_two_constraints_are_matched_together() -> None:
     codec, model, constraints = problem(f"{ORDER}\nsoft: not (t1.a < t2.a and t1.c > t2.c)", a=10, b=10, c=10)
     plan = build_plan(codec, constraints, sequence=["a", "b", "c"])

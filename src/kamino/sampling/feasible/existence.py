@@ -99,9 +99,21 @@ def _compatible(judge: Judge, constraints: Sequence[DenialConstraint], found: Fo
 
 
 def _by_counting(judge: Judge, constraints: Sequence[DenialConstraint], num_rows: int) -> Answer:
-    """Refuse a key with fewer combinations than rows; attributes that others of the key determine do not count."""
+    """Refuse more rows than keys leave room for."""
+    return Answer.NO if most_rows(judge, constraints) < num_rows else Answer.UNKNOWN
+
+
+def most_rows(judge: Judge, constraints: Sequence[DenialConstraint]) -> int:
+    """Return more rows than which no key among hard constraints lets a table have.
+
+    A key takes a row for each combination; attributes that others of the key determine do not count.
+
+    Guarantees:
+        Tables of so many rows and fewer may exist, larger ones do not.  [test_existence_agrees_with_brute_force]
+    """
     # A null breaks a chain of dependencies, so only those between attributes without null are followed.
     firm = [c for c in constraints if all(judge.codec[name].null_code is None for name in c.attributes)]
+    most = _ENDLESS
     for key in constraints:
         if key.is_unary or classify(key) is not ConstraintClass.KEY:
             continue
@@ -112,9 +124,8 @@ def _by_counting(judge: Judge, constraints: Sequence[DenialConstraint], num_rows
             if name not in determined(counted, firm) or sizes[name] == _ENDLESS:
                 counted |= {name}
                 capacity *= sizes[name]
-        if capacity < num_rows:
-            return Answer.NO
-    return Answer.UNKNOWN
+        most = min(most, capacity)
+    return most
 
 
 def find_contradictions(

@@ -17,7 +17,9 @@ import numpy as np
 
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.engine.rates import RateEstimate, RateEstimates
+from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.draw_options import SWEEPS, DrawIds, DrawOptions
+from kamino.sampling.feasible.existence import most_rows
 from kamino.sampling.modes import Sampling
 from kamino.sampling.partners import rates_of
 from kamino.sampling.plan.sampling_plan import SamplingPlan
@@ -109,25 +111,29 @@ def find_weights(
     draw_ids: DrawIds | None = None,
     sampling: Sampling = Sampling.CONSTRAINT_AWARE,
 ) -> FoundWeights:
-    """Find a weight for each soft constraint with a measured rate, on samples of `num_rows` rows.
+    """Find a weight for each soft constraint with a measured rate, on samples of `num_rows` rows if keys allow these.
 
     `sampling` and `sweeps` are how the table itself will be drawn: a weight that fits one way does not fit another.
 
     A rate that noise made negative is zero, and its weight the heaviest. A constraint that the model keeps by itself,
     as far as the error bar can tell, gets weight zero, and so does one that no step of the plan weighs.
 
+    A sample need not be a table that keeps all hard constraints: rows that break one when all columns are drawn stay.
+
     Guarantees:
         Draws with the weights violate about as often as measured.  [test_planted_rates_are_delivered]
+        Weights are found for any constraints, however few rows keys allow.  [test_keys_may_allow_few_rows]
         A constraint that the model keeps gets weight zero.  [test_kept_rates_get_weight_zero]
     """
     if not rates.items:
         return FoundWeights()
     judged = [each.constraint for each in rates.items]
     part = _up_to(plan, judged)
+    num_rows = min(num_rows, most_rows(Judge(codec), part.hard))
 
     def sample(weights: Mapping[DenialConstraint, float]) -> dict[DenialConstraint, float]:
         found = {c: Weight(value) for c, value in weights.items()}
-        options = DrawOptions(weights=found, sweeps=sweeps, ids=draw_ids, sampling=sampling)
+        options = DrawOptions(weights=found, sweeps=sweeps, ids=draw_ids, sampling=sampling, check=False)
         table = draw_table(part, model, codec, num_rows, rng, options)
         return rates_of(codec, table, judged)
 
