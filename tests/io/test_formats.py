@@ -67,7 +67,9 @@ def test_only_the_header_line_is_looked_at(tmp_path: Path, name: str, rows: list
     """Private tables: neither names, nor types, nor errors follow from cells."""
     seen = set()
     for row in rows:
-        table = read_table(written(tmp_path, name, FIRST_LINES[name].format(row)), private=True)
+        # JSON lines have no header: their columns are told.
+        reading = Reading(columns=("a", "b") if name == "t.jsonl" else ())
+        table = read_table(written(tmp_path, name, FIRST_LINES[name].format(row)), private=True, reading=reading)
         seen.add(str(table.schema))
     assert seen == {"a: string\nb: string"}
 

@@ -80,7 +80,11 @@ EncodingOption = Annotated[
 ]
 ColumnsOption = Annotated[
     list[str] | None,
-    typer.Option("--columns", help="Read these columns only; may be repeated.", rich_help_panel=_READING),
+    typer.Option(
+        "--columns",
+        help="Read these columns only; may be repeated. They name those of JSON lines.",
+        rich_help_panel=_READING,
+    ),
 ]
 DropOption = Annotated[
     list[str] | None, typer.Option("--drop", help="Leave this column out; may be repeated.", rich_help_panel=_READING)

@@ -16,25 +16,31 @@ from typing import BinaryIO
 
 from kamino.errors import InputError
 from kamino.io.formats.dialect import COMMA, Settled
+from kamino.io.odd_cells import is_text
 
 
 def header_of(path: Path, how: Settled) -> list[str]:
-    """Return the column names: the cells of the first line that is not blank."""
+    """Return the column names: the cells of the first line that is not blank. What stands behind it has no say."""
     try:
-        with _unlimited_cells(), _lines(how.opener(path)) as lines:
-            for row in csv.reader(lines, delimiter=how.separator):
-                if row:
-                    return row
-    except UnicodeDecodeError:
+        with unlimited_cells(), _lines(how.opener(path), errors="surrogateescape") as lines:
+            names = next((row for row in csv.reader(lines, delimiter=how.separator, strict=True) if row), None)
+    except csv.Error:
+        raise InputError(
+            f"{path}:1: a quote in the header is not closed, or text follows its closing quote. Close it, and write a "
+            "quote inside a name twice."
+        ) from None
+    if names is None:
+        raise InputError(f"{path}: the file is empty. Expected a header row with the column names.")
+    if not all(map(is_text, names)):
         _raise_not_utf8(path, how)
-    raise InputError(f"{path}: the file is empty. Expected a header row with the column names.")
+    return names
 
 
 def find_open_quote(path: Path, how: Settled) -> None:
     """Raise an error when a quoted cell is never closed, or text follows its closing quote."""
     last_line = 0
     try:
-        with _unlimited_cells(), _lines(how.opener(path)) as lines:
+        with unlimited_cells(), _lines(how.opener(path)) as lines:
             reader = csv.reader(lines, delimiter=how.separator, strict=True)
             for _ in reader:
                 last_line = reader.line_num
@@ -51,7 +57,7 @@ def find_fault(path: Path, how: Settled, *, num_columns: int) -> None:
     """Raise the error that made the parser stop; return if the file has a header row and nothing else."""
     num_rows = 0
     try:
-        with _unlimited_cells(), _lines(how.opener(path)) as lines:
+        with unlimited_cells(), _lines(how.opener(path)) as lines:
             reader = csv.reader(lines, delimiter=how.separator)
             start = 1
             for row in reader:
@@ -70,9 +76,9 @@ def find_fault(path: Path, how: Settled, *, num_columns: int) -> None:
         )
 
 
-def _lines(handle: BinaryIO) -> io.TextIOWrapper:
+def _lines(handle: BinaryIO, errors: str = "strict") -> io.TextIOWrapper:
     """Read `handle` as text; closing the text closes the file."""
-    return io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(handle, encoding="utf-8-sig", errors=errors, newline="")
 
 
 def _raise_not_utf8(path: Path, how: Settled) -> None:
@@ -93,7 +99,7 @@ def _named(separator: str) -> str:
 
 
 @contextmanager
-def _unlimited_cells() -> Iterator[None]:
+def unlimited_cells() -> Iterator[None]:
     """Lift Python's limit on the length of one cell, which valid files may exceed."""
     before = csv.field_size_limit(sys.maxsize)
     try:

@@ -7,6 +7,7 @@ of it. For the table's owner it is an error that names the column.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,15 @@ import pyarrow.compute as pc
 
 MILLISECONDS_PER_DAY = 86_400_000
 _LAST_DATE32 = 2**31 - 1
+
+
+def is_text(text: str) -> bool:
+    """Whether a text has no half of a pair of surrogates, which UTF-8 does not hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def spell(value: object) -> str | None:
@@ -41,24 +51,28 @@ def texts_of(values: list[Any]) -> pa.Array:
     return pa.array([None if value is None else spell(value) for value in values], pa.string())
 
 
-def readable_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a string column with null for each cell that is not UTF-8; None if every cell is."""
+def readable_text(column: pa.ChunkedArray, *, otherwise: str | None = None) -> pa.ChunkedArray | None:
+    """Return a string column with null for each cell that is not UTF-8; None if every cell is.
+
+    A cell that is not UTF-8 is read in the encoding `otherwise`, if one is given, by itself.
+    """
     with contextlib.suppress(pa.ArrowInvalid):
         column.validate(full=True)
         return None
-    return pa.chunked_array([_decoded(chunk) for chunk in column.chunks], type=pa.string())
+    encodings = ("utf-8",) if otherwise is None else ("utf-8", otherwise)
+    return pa.chunked_array([_decoded(chunk, encodings) for chunk in column.chunks], type=pa.string())
 
 
-def _decoded(chunk: pa.Array) -> pa.Array:
+def _decoded(chunk: pa.Array, encodings: Sequence[str]) -> pa.Array:
     cells = chunk.cast(pa.binary()).to_pylist()
-    return pa.array([None if cell is None else _text_of_bytes(cell) for cell in cells], pa.string())
+    return pa.array([None if cell is None else _text_of_bytes(cell, encodings) for cell in cells], pa.string())
 
 
-def _text_of_bytes(cell: bytes) -> str | None:
-    try:
-        return cell.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+def _text_of_bytes(cell: bytes, encodings: Sequence[str]) -> str | None:
+    for encoding in encodings:
+        with contextlib.suppress(UnicodeDecodeError):
+            return cell.decode(encoding)
+    return None
 
 
 def whole_days(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:

@@ -16,7 +16,7 @@ from kamino.io.databases.sql import is_url, read_sql, split_table
 from kamino.io.formats.dialect import Dialect
 from kamino.io.normalise import Choose, chosen_columns, every_column
 from kamino.io.parquet import read_parquet
-from kamino.io.streams.many_files import find_files, is_many
+from kamino.io.streams.many_files import check_file, find_files, is_many
 from kamino.io.streams.spark_session import SCHEME, is_spark_frame
 from kamino.schema.files.messages import did_you_mean
 
@@ -33,7 +33,8 @@ class Reading:
 
     query: for a database, a single SELECT or the name of a table; for a workbook, the name of a sheet.
     separator, encoding: of a text file; None for what its header line shows.
-    columns: the columns to keep, in this order; none for all. drop: those to leave out.
+    columns: the columns to keep, in this order; none for all. They name those of JSON lines, which declare none.
+    drop: those to leave out.
     """
 
     query: str | None = None
@@ -91,10 +92,10 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
             `duckdb:///file.db` (relative; four slashes for an absolute path) or `postgresql://user@host/database`, with
             `#table` behind it or a query; `spark://host:port` or `spark://local[2]` with a query; or a pandas, polars,
             pyarrow or Spark frame.
-        private: Let no type and no error depend on what the cells hold: CSV, JSON lines, workbooks and columns of
-            Python objects stay text, as do numbers in a dictionary; `numeric` of PostgreSQL becomes a float; a cell
+        private: Let no name, no type and no error depend on what the rows hold: CSV, JSON lines, workbooks and columns
+            of Python objects stay text, as do numbers in a dictionary; `numeric` of PostgreSQL becomes a float; a cell
             that its column cannot hold, such as a date outside the years 1 to 9999 or bytes that are not UTF-8, becomes
-            null.
+            null, and so do all cells of a line that cannot be read. The columns of JSON lines are those of `reading`.
         query: For a URL: a single SELECT, or the name of a table. It runs read-only. For a workbook: a sheet.
         reading: How text files are written, and which columns are kept.
 
@@ -113,6 +114,11 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
 def is_untyped(source: object) -> bool:
     """Whether a source is a file whose columns have no types, only cells."""
     return isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(_UNTYPED)
+
+
+def declares_names(source: object) -> bool:
+    """Whether a source names its columns apart from its rows. JSON lines do not: each line brings its own keys."""
+    return not (isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(_JSON_LINES))
 
 
 def _read(source: object, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
@@ -144,16 +150,14 @@ def _read(source: object, reading: Reading, *, private: bool, choose: Choose) ->
 
 def _read_file(path: Path, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
     name = path.name.lower()
-    # What was meant for a database, and misspelled, may hold a password.
-    shown = shown_source(str(path))
     if is_many(path):
         from kamino.io.streams.parquet_parts import ParquetParts
 
         return pa.concat_tables(ParquetParts(find_files(path), private=private, choose=choose).parts())
     if not name.endswith((*_UNTYPED, *_FEATHER, ".parquet")):
-        raise InputError(f"{shown}: cannot tell the kind of file by its name. {_KNOWN}")
-    if not path.exists():
-        raise InputError(f"{shown}: no such file. Check the path; it is relative to {Path.cwd()}.")
+        # What was meant for a database, and misspelled, may hold a password.
+        raise InputError(f"{shown_source(str(path))}: cannot tell the kind of file by its name. {_KNOWN}")
+    check_file(path)
     try:
         return _read_kind(path, name, reading, private=private, choose=choose)
     except PermissionError:
@@ -167,16 +171,20 @@ def _read_kind(path: Path, name: str, reading: Reading, *, private: bool, choose
         from kamino.io.formats.feather import read_feather
 
         return read_feather(path, private=private, choose=choose)
-    return chosen_columns(_read_untyped(path, name, reading, as_text=private), choose, where=str(path))
-
-
-def _read_untyped(path: Path, name: str, reading: Reading, *, as_text: bool) -> pa.Table:
     if name.endswith(_JSON_LINES):
-        from kamino.io.formats.json_lines import read_json_lines
+        from kamino.io.formats.json_lines import read_json_lines, read_private_json_lines
 
-        return read_json_lines(path, as_text=as_text, encoding=reading.encoding)
+        if private:
+            # What is left out has no name here.
+            return read_private_json_lines(path, names=reading.columns, encoding=reading.encoding)
+        lines = read_json_lines(path, names=reading.columns, encoding=reading.encoding)
+        return chosen_columns(lines, choose, where=str(path))
+    return chosen_columns(_read_untyped(path, name, reading, private=private), choose, where=str(path))
+
+
+def _read_untyped(path: Path, name: str, reading: Reading, *, private: bool) -> pa.Table:
     if name.endswith(".xlsx"):
         from kamino.io.formats.excel import read_excel
 
-        return read_excel(path, sheet=reading.query, as_text=as_text)
-    return read_csv(path, as_text=as_text, dialect=reading.dialect)
+        return read_excel(path, sheet=reading.query, private=private)
+    return read_csv(path, private=private, dialect=reading.dialect)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,6 +75,20 @@ def refuse_unread(reading: Reading, rules: Constraints, schema: Schema | None = 
             raise SchemaError(f"attribute '{name}' of the schema {why} take the attribute out of the schema")
     if unit is not None and not reading.reads(unit):
         raise InputError(f"the unit column '{unit}' {why} name another unit")
+
+
+def named_by(reading: Reading, source: object, schema: Schema | None, unit: str | None = None) -> Reading:
+    """How a table is read: one that declares no columns has those of the schema, unless they are told.
+
+    Guarantees:
+        They are those of the schema, whatever the rows hold.  [test_json_lines_have_the_columns_of_the_schema]
+    """
+    from kamino.io.tables import declares_names
+
+    if schema is None or reading.columns or declares_names(source):
+        return reading
+    more = [] if unit is None else [unit]
+    return replace(reading, columns=tuple(dict.fromkeys([*schema.names, *more])), drop=())
 
 
 def _place(*known: Place) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kamino.constraints.collection import Constraints
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, ModelError
-from kamino.pipeline.inputs import constraints_from, folder_of, path_from, refuse_unread, schema_from
+from kamino.pipeline.inputs import constraints_from, folder_of, named_by, path_from, refuse_unread, schema_from
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
 from kamino.pipeline.parameters import Parameterised
 from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
@@ -308,11 +308,13 @@ class Synthesizer(Parameterised):
         from kamino.pipeline.plan.run_plan import plan_table
 
         refuse_unread(reading, self.constraints, self.schema, settings.privacy_unit.column)
+        reading = named_by(reading, table, self.schema, settings.privacy_unit.column)
         guarded = not settings.trust_domain
         kind, by_type = kind_of(table, trust_domain=not guarded), kind_of(table)
         catalogue = read_catalogue(table, reading.query)
         listed = kind.domains if kind is not None else declared_enums(table, reading.query)
         private = read_private(table, settings, reading, catalogue)
+        kind = None if kind is None else kind.only(private.names)
         columns = private.without_rows().schema
         if catalogue is not None:
             catalogue = catalogue.select(list(private.names))

@@ -117,9 +117,11 @@ def _audit_table(synthesizer: Synthesizer, data: str, reading: Reading, runs: in
     from kamino.audit.auditing import CHECKS, audit
     from kamino.audit.subjects import subject_of
     from kamino.io import is_untyped, read_table
+    from kamino.pipeline.inputs import named_by
 
     guarded = not synthesizer.settings.trust_domain
-    table = read_table(data, reading=reading, private=guarded)
+    how = named_by(reading, data, synthesizer.schema, synthesizer.settings.privacy_unit.column)
+    table = read_table(data, reading=how, private=guarded)
     subject = subject_of(
         "this table",
         table,

@@ -32,7 +32,7 @@ from kamino.io import Reading, read_table
 from kamino.io.streams.sources import Stream, is_large, open_stream, why_not_streamed
 from kamino.io.text import read_text
 from kamino.pipeline import Engine
-from kamino.pipeline.inputs import constraints_from, refuse_unread
+from kamino.pipeline.inputs import constraints_from, named_by, refuse_unread
 from kamino.pipeline.plan.references import read_references, typed_like
 from kamino.schema import Schema
 
@@ -131,7 +131,7 @@ def _names_a_reference(constraints: Path | None) -> bool:
 def _count_cells(data: str, reading: Reading, schema: Schema, *, in_parts: bool) -> tuple[CellCheck, ...]:
     """The cells that do not fit a schema; the table is read as a run reads it."""
     if not in_parts:
-        return check_cells(read_table(data, reading=reading, private=True), schema)
+        return check_cells(read_table(data, reading=named_by(reading, data, schema), private=True), schema)
     return reduce(
         add_cells, (check_cells(part, schema) for part in open_stream(data, reading.query, private=True).parts())
     )

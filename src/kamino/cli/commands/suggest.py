@@ -35,7 +35,7 @@ from kamino.io import read_table
 from kamino.io.text import read_text
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
-from kamino.pipeline.inputs import refuse_unread
+from kamino.pipeline.inputs import named_by, refuse_unread
 from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, standing
 from kamino.pipeline.output.release_mark import spent_of
 from kamino.pipeline.spending import telling_what_is_spent
@@ -93,7 +93,8 @@ def suggest(
     )
     with _entered(ledger_use(ledger, dataset, resume), data, facts) as run:
         # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
-        private = PrivateTable(read_table(data, reading=reading, private=not trust_domain))
+        how = named_by(reading, data, known, settings.privacy_unit.column)
+        private = PrivateTable(read_table(data, reading=how, private=not trust_domain))
         if not private.names:
             raise InputError("found a table without columns; expected at least one")
         if known is not None:

@@ -27,7 +27,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_WESTERN = "cp1252"
+WESTERN = "cp1252"
 _CHUNK = 1 << 16
 
 Opener = Callable[[Path], BinaryIO]
@@ -49,11 +49,17 @@ class Dialect:
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """What a file is read with: a separator, and an opener whose bytes are UTF-8 whatever those on the disk are."""
+    """What a file is read with: a separator, and an opener whose bytes are UTF-8 whatever those on the disk are.
+
+    is_told: whether the encoding is certain, by a byte order mark or because it was given.
+    lost: how many lines the opener leaves out.
+    """
 
     separator: str
     encoding: str
     opener: Opener
+    is_told: bool = True
+    lost: int = 0
 
 
 def settle(path: Path, opener: Opener, dialect: Dialect) -> Settled:
@@ -74,8 +80,8 @@ def settle(path: Path, opener: Opener, dialect: Dialect) -> Settled:
         separator = "\t"
     else:
         separator = _separator_of(_header(start.decode(encoding, "replace")))
-    plain = codecs.lookup(encoding).name == UTF_8
-    return Settled(separator=separator, encoding=encoding, opener=opener if plain else _transcoding(opener, encoding))
+    is_told = dialect.encoding is not None or any(start.startswith(mark) for mark, _ in _MARKS)
+    return Settled(separator=separator, encoding=encoding, opener=as_utf8(opener, encoding), is_told=is_told)
 
 
 def _encoding_of(start: bytes) -> str:
@@ -87,7 +93,7 @@ def _encoding_of(start: bytes) -> str:
         line.decode(UTF_8)
     except UnicodeDecodeError as error:
         cut_short = len(line) == _HEADER_BYTES and error.start >= _HEADER_BYTES - 4
-        return UTF_8 if cut_short else _WESTERN
+        return UTF_8 if cut_short else WESTERN
     return UTF_8
 
 
@@ -120,9 +126,12 @@ def _checked_encoding(given: str) -> str:
     try:
         if not codecs.lookup(given)._is_text_encoding:
             raise LookupError
+        # Whatever a file holds can be read: bytes that are no text are marked as such.
+        bytes(range(256)).decode(given, "replace")
     except (LookupError, ValueError):
         raise InputError(
-            f"found the encoding {given!r}, which is not known; expected a name such as utf-8, latin-1, cp1252, utf-16"
+            f"found the encoding {given!r}, which is not known, or not for tables; expected a name such as utf-8, "
+            "latin-1, cp1252, utf-16"
         ) from None
     return given
 
@@ -161,7 +170,11 @@ class _Transcoded(io.RawIOBase):
         super().close()
 
 
-def _transcoding(opener: Opener, encoding: str) -> Opener:
+def as_utf8(opener: Opener, encoding: str) -> Opener:
+    """An opener whose bytes are UTF-8, of files in an encoding."""
+    if codecs.lookup(encoding).name == UTF_8:
+        return opener
+
     def opened(path: Path) -> BinaryIO:
         return cast(BinaryIO, io.BufferedReader(_Transcoded(opener(path), encoding)))
 

@@ -1,13 +1,15 @@
-"""Read JSON lines: one object a line, as text first, like a CSV file whose header is the keys of the first object.
+"""Read JSON lines: one object a line, as text first, like a CSV file.
 
-A text stays a text, but for dates and times, which JSON has no other spelling for. What stands in a later object under
-a key that the first does not have is an error, or, in a private table, left out: which keys rows have is private.
+A text stays a text, but for dates and times, which JSON has no other spelling for. The format declares no columns:
+which keys a row has is as private as what they hold. So the columns of a private table are told by its schema or by the
+user, and what a line holds beside them, or what no cell can hold, is left out. For the owner of the table, the keys of
+the first object name the columns, and a later object with another key is an error.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +19,71 @@ import pyarrow.compute as pc
 from kamino.errors import InputError
 from kamino.io.csv import with_types
 from kamino.io.formats.compressed import open_text, telling_damage
+from kamino.io.formats.dialect import Opener, as_utf8
 from kamino.io.infer import infer_column
 from kamino.io.normalise import check_names, normalise_table
+from kamino.io.odd_cells import is_text
+from kamino.schema.files.messages import did_you_mean
 
 _MARK = b"\xef\xbb\xbf"
 
 
 def read_json_lines(
-    path: Path, *, types: pa.Schema | None = None, as_text: bool = False, encoding: str | None = None
+    path: Path, *, types: pa.Schema | None = None, names: Sequence[str] = (), encoding: str | None = None
 ) -> pa.Table:
     """Read a `.jsonl` or `.ndjson` file, plain or compressed by gzip or zstd.
 
-    With `types`, columns get these; with `as_text`, all are strings, and what no cell can hold is null.
+    Its columns are those of the first line, or `names`. With `types`, they get these.
 
     Guarantees:
-        With `as_text`, names and types are those of the first line alone.  [test_only_the_header_line_is_looked_at]
         No message holds a cell.  [test_faulty_json_lines_are_told_by_line]
     """
     with telling_damage(path):
-        names, columns, quoted = _read(path, private=as_text, encoding=encoding or "utf-8")
-    text = pa.table({name: pa.array(columns[name], pa.string()) for name in names})
-    if as_text:
-        return text
+        found, columns, quoted = _read(path, names, as_utf8(open_text, encoding or "utf-8"))
+    text = pa.table({name: pa.array(columns[name], pa.string()) for name in found})
     if types is not None:
         return with_types(text, types, where=str(path))
-    found = [_inferred(text.column(name), quoted=name in quoted) for name in names]
-    return normalise_table(pa.Table.from_arrays(found, names=names), where=str(path))
+    inferred = [_inferred(text.column(name), quoted=name in quoted) for name in found]
+    return normalise_table(pa.Table.from_arrays(inferred, names=found), where=str(path))
+
+
+def read_private_json_lines(path: Path, *, names: Sequence[str], encoding: str | None = None) -> pa.Table:
+    """Read the named columns of a file as text; null where a line has none, or what no cell can hold.
+
+    Guarantees:
+        No name, no type and no error follows from a line.  [test_json_lines_of_a_private_table_name_nothing]
+        A line changes no other row.  [test_one_odd_row_changes_no_other]
+    """
+    if not names:
+        raise InputError(
+            f"{path}: JSON lines declare no columns: keys stand in the rows, which are private. Expected the names "
+            "from you: a schema (-s schema.yaml), or --columns name,age,city"
+        )
+    check_names(names, where=str(path))
+    columns: dict[str, list[str | None]] = {name: [] for name in names}
+    with telling_damage(path), as_utf8(open_text, encoding or "utf-8")(path) as handle:
+        for line in handle:
+            if not line.removeprefix(_MARK).strip():
+                continue
+            row = _object_or_nothing(line)
+            for name, cells in columns.items():
+                cells.append(_cell(row.get(name)))
+    return pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
+
+
+def _object_or_nothing(line: bytes) -> dict[str, Any]:
+    """The object of a line; an empty one for whatever else stands there."""
+    try:
+        found = _parsed(line.removeprefix(_MARK).decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _cell(value: Any) -> str | None:
+    """A cell of a private table: null for a list, an object, or text that is none."""
+    text = _spelled(value)
+    return text if text is not None and is_text(text) else None
 
 
 def _inferred(column: pa.ChunkedArray, *, quoted: bool) -> pa.ChunkedArray:
@@ -50,29 +91,33 @@ def _inferred(column: pa.ChunkedArray, *, quoted: bool) -> pa.ChunkedArray:
     return kind if not quoted or pa.types.is_temporal(kind.type) else column
 
 
-def _read(path: Path, *, private: bool, encoding: str) -> tuple[list[str], dict[str, list[str | None]], set[str]]:
+def _read(path: Path, wanted: Sequence[str], opener: Opener) -> tuple[list[str], dict[str, list[str | None]], set[str]]:
     """The names, the texts of cells, and the columns in which some cell is a quoted text."""
-    names: list[str] = []
-    columns: dict[str, list[str | None]] = {}
+    names = list(wanted)
+    columns: dict[str, list[str | None]] = {name: [] for name in names}
     quoted: set[str] = set()
-    for number, row in _objects(path, encoding):
+    seen: set[str] = set()
+    for number, row in _objects(path, opener):
         if not names:
             names = list(row)
             check_names(names, where=f"{path}:{number}")
             columns = {name: [] for name in names}
-        for key in row:
-            if key not in columns and not private:
-                raise InputError(
-                    f"{path}:{number}: found a key that the first line does not have, which names the columns. "
-                    "Give the first line all keys, with null where it has no value."
-                )
+        if not wanted and any(key not in columns for key in row):
+            raise InputError(
+                f"{path}:{number}: found a key that the first line does not have, which names the columns. "
+                "Give the first line all keys, with null where it has no value; or name the columns (--columns)."
+            )
+        seen.update(row)
         for name, cells in columns.items():
             value = row.get(name)
-            cells.append(_spelled(value, f"{path}:{number}: column {name!r}", private=private))
+            cells.append(_told(value, f"{path}:{number}: column {name!r}"))
             if type(value) is str:
                 quoted.add(name)
     if not names:
         raise InputError(f"{path}: the file is empty. Expected one JSON object a line.")
+    for name in wanted:
+        if name not in seen:
+            raise InputError(f"{path}: found no key {name!r} in any line.{did_you_mean(name, sorted(seen))}")
     return names, columns, quoted
 
 
@@ -80,14 +125,18 @@ class _Number(str):
     """The spelling of a number, so that it is kept as it stands in the file."""
 
 
-def _objects(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open_text(path) as handle:
+def _parsed(text: str) -> Any:
+    return json.loads(text, parse_float=_Number, parse_int=_Number)
+
+
+def _objects(path: Path, opener: Opener) -> Iterator[tuple[int, dict[str, Any]]]:
+    with opener(path) as handle:
         for number, line in enumerate(handle, start=1):
             try:
-                text = line.removeprefix(_MARK).decode(encoding)
-                found = json.loads(text, parse_float=_Number, parse_int=_Number) if text.strip() else None
+                text = line.removeprefix(_MARK).decode("utf-8")
+                found = _parsed(text) if text.strip() else None
             except UnicodeDecodeError:
-                raise InputError(f"{path}:{number}: found bytes that are not {encoding}. Save it as UTF-8.") from None
+                raise InputError(f"{path}:{number}: found bytes that are not UTF-8. Save it as UTF-8.") from None
             except (ValueError, RecursionError):
                 raise InputError(f"{path}:{number}: found no JSON, expected one object a line.") from None
             if found is None and not text.strip():
@@ -97,16 +146,23 @@ def _objects(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, found
 
 
-def _spelled(value: Any, place: str, *, private: bool) -> str | None:
+def _told(value: Any, place: str) -> str | None:
+    """A cell of the owner's table, who is told of what no cell can hold."""
+    if isinstance(value, dict | list):
+        raise InputError(f"{place}: found a list or an object, expected one value. Take it apart, or drop the column.")
+    text = _spelled(value)
+    if text is not None and not is_text(text):
+        raise InputError(f"{place}: found half of a pair of surrogates, which is no text. Write the letter whole.")
+    return text
+
+
+def _spelled(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value if value is None else str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):  # NaN and Infinity, which Python reads although they are no JSON
-        return str(value)
-    if private:
-        return None
-    raise InputError(f"{place}: found a list or an object, expected one value. Take it apart, or drop the column.")
+    # NaN and Infinity, which Python reads although they are no JSON; a list or an object has no text.
+    return str(value) if isinstance(value, float) else None
 
 
 def json_line_cells(column: pa.Array) -> pa.Array:

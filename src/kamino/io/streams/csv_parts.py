@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kamino.io.csv import check_header, open_batches
-from kamino.io.csv_faults import find_fault
+from kamino.io.csv import check_header, fitting_block, private_batches
+from kamino.io.csv_lines import sound
 from kamino.io.formats.compressed import open_text, telling_damage
 from kamino.io.formats.dialect import Dialect, settle
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
 
 class CsvParts:
-    """The rows of a CSV file, all cells as text: their types are found within the budget.
+    """The rows of a private CSV file, all cells as text: their types are found within the budget.
 
     Guarantees:
         The rows are those of the file read as a whole.  [test_streams_read_what_readers_read]
-        A file that cannot be parsed is refused before anything is measured.  [test_a_broken_csv_is_refused_at_once]
+        Damaged data is refused before anything is measured.  [test_a_broken_csv_is_refused_at_once]
     """
 
     is_ordered = True
@@ -28,11 +28,11 @@ class CsvParts:
         self._state = FileState.of(path)
         self._part_rows = part_rows
         with telling_damage(path):
-            self._how = settle(path, open_text, dialect)
-            names = check_header(path, self._how)
+            how = settle(path, open_text, dialect)
+            names = check_header(path, how)
+            self._how = sound(path, how, columns=len(names))
+            self._block = fitting_block(path, names, self._how)
         self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
-        for _ in self._batches(names):
-            pass
 
     def __repr__(self) -> str:
         return "CsvParts(1 file)"
@@ -47,7 +47,4 @@ class CsvParts:
         self._state.check()
         path = self._state.path
         with telling_damage(path):
-            try:
-                yield from open_batches(path, list(self.schema.names), names, self._how)
-            except pa.ArrowInvalid:
-                find_fault(path, self._how, num_columns=len(self.schema.names))
+            yield from private_batches(path, list(self.schema.names), names, self._how, block=self._block)

@@ -16,6 +16,18 @@ def is_many(path: Path) -> bool:
     return path.is_dir() or (bool(_SIGNS & set(path.name)) and not path.exists())
 
 
+def check_file(path: Path) -> None:
+    """Refuse what is no file: one that is not there, and a pipe, which would be waited for and gives its rows once."""
+    shown = shown_source(str(path))
+    if not path.exists():
+        raise InputError(f"{shown}: no such file. Check the path; it is relative to {Path.cwd()}.")
+    if not path.is_file():
+        raise InputError(
+            f"{shown}: found a pipe or a device, expected a file: a table is read more than once. Write it to a file "
+            "first."
+        )
+
+
 def find_files(path: Path) -> tuple[Path, ...]:
     """Return the Parquet files of a folder or a pattern, sorted by name; hidden files and marks are left out.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kamino.errors import InputError
 from kamino.io.databases.sql import duckdb_path, is_table_name, is_url, select_statement, split_table
 from kamino.io.streams.csv_parts import CsvParts
-from kamino.io.streams.many_files import find_files, is_many
+from kamino.io.streams.many_files import check_file, find_files, is_many
 from kamino.io.streams.parquet_parts import ParquetParts
 from kamino.io.streams.spark_session import is_spark_frame
 
@@ -93,8 +93,8 @@ def open_stream(source: object, query: str | None = None, *, private: bool = Fal
             "duckdb:///file.db."
         )
     path = Path(os.fspath(source))
-    if not is_many(path) and not path.exists():
-        raise InputError(f"{path}: no such file. Check the path; it is relative to {Path.cwd()}.")
+    if not is_many(path):
+        check_file(path)
     try:
         if kind == "csv":
             return CsvParts(path)
