@@ -53,28 +53,24 @@ def _rows(path: Path, sheet: str | None, *, private: bool) -> Iterator[dict[int,
     from openpyxl.worksheet._reader import WorkSheetParser
     from openpyxl.xml.functions import iterparse
 
-    with _telling(path):
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
+    # The library leaves a file open that it cannot read.
+    with open(path, "rb") as file, _telling(path):
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         if sheet is not None and sheet not in book.sheetnames:
             raise InputError(f"{path}: found no sheet {sheet!r}; expected one of {', '.join(book.sheetnames)}")
-        with _telling(path):
-            page = book[sheet] if sheet is not None else book.worksheets[0]
-            with page._get_source() as source:
-                # Read cell by cell: the library's own loop stops at the first that it cannot read, and fills gaps
-                # between the numbers of rows, however large these are.
-                parser = WorkSheetParser(
-                    source, page._shared_strings, True, book.epoch, book._date_formats, book._timedelta_formats
-                )
-                for number, (_, row) in enumerate(
-                    ((event, each) for event, each in iterparse(source) if each.tag == _ROW), start=1
-                ):
-                    parser.col_counter = 0
-                    found = [_parsed(parser, cell, place=f"{path}: row {number}", private=private) for cell in row]
-                    row.clear()
-                    yield dict(pair for pair in found if pair is not None)
-    finally:
-        book.close()
+        page = book[sheet] if sheet is not None else book.worksheets[0]
+        with page._get_source() as source:
+            # Read cell by cell: the library's own loop stops at the first that it cannot read, and fills gaps between
+            # the numbers of rows, however large these are.
+            parser = WorkSheetParser(
+                source, page._shared_strings, True, book.epoch, book._date_formats, book._timedelta_formats
+            )
+            rows = (each for _, each in iterparse(source) if each.tag == _ROW)
+            for number, row in enumerate(rows, start=1):
+                parser.col_counter = 0
+                found = [_parsed(parser, cell, place=f"{path}: row {number}", private=private) for cell in row]
+                row.clear()
+                yield dict(pair for pair in found if pair is not None)
 
 
 def _parsed(parser: Any, cell: Any, *, place: str, private: bool) -> tuple[int, Any] | None:
