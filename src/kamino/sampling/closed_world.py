@@ -5,7 +5,8 @@ taken for the world: of a dependency X -> y, a row of a later block may only hav
 an order of y along x in groups, y may only lie between what the first block has for this x and this group. Where x does
 not occur, all rows take the largest y below it. Rows that fit the world break no dependency and no order with each
 other, whatever block they are in: equal X have one y, and bounds rise with x and do not overlap. Nulls are free, for
-they break nothing. Checks hold for each row by itself.
+they break nothing. Checks hold for each row by itself. A row that does not fit takes the value that a row of the first
+block has beside the same others; where there is none it becomes a copy of a row that fits.
 
 What no world can say (uniqueness, constraints of other shapes, soft constraints on pairs) keeps a table from being
 drawn in blocks.
@@ -22,12 +23,15 @@ from kamino.arrays import IntArray, stable_order
 from kamino.constraints import DenialConstraint, print_constraint
 from kamino.constraints.tree import Kind
 from kamino.sampling.codes.comparing import Columns, Judge, Mask
-from kamino.sampling.codes.grouping import join_keys
+from kamino.sampling.codes.grouping import join_keys, match_at_random
 from kamino.sampling.partners.block import DEAD
 from kamino.sampling.plan.reference_maps import ReferenceMap
 from kamino.sampling.plan.sampling_plan import SamplingPlan, Step
 from kamino.sampling.plan.shapes import Order, order_of, shape_of
 from kamino.schema.coding.joint_codes import number_combinations, number_values
+
+#: Rows of the first block that are kept in all columns, to be copied where a block finds no row that fits.
+MOST_WHOLE = 1_000
 
 
 def why_not_closed(constraints: Iterable[DenialConstraint]) -> str | None:
@@ -127,15 +131,41 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClosedWorld:
-    """The maps and bounds of a first block, by the attribute whose step they end at. Public, as what was drawn."""
+    """The maps and bounds of a first block, by the attribute whose step they end at. Public, as what was drawn.
+
+    `rows` are the columns that these were read off, and `whole` some rows of the first block in all columns.
+    """
 
     maps: Mapping[str, tuple[ReferenceMap, ...]]
     bounds: Mapping[str, tuple[Bounds, ...]]
+    rows: Columns
+    whole: Columns
 
     @property
     def references(self) -> dict[tuple[tuple[str, ...], str], ReferenceMap]:
         """The maps as steps follow them."""
         return {(each.left, each.right): each for found in self.maps.values() for each in found}
+
+    def settle(self, judge: Judge, step: Step, columns: Columns, codes: IntArray, rng: np.random.Generator) -> IntArray:
+        """Bring a drawn column into the world; where a row does not fit, take a value that it has beside equal others.
+
+        `DEAD` remains where no row of the world has the values that constraints compare.
+
+        Guarantees:
+            Cycles of dependencies keep together in blocks.  [test_cycles_keep_together_in_blocks]
+        """
+        fitted = self.fit(judge, step, columns, codes)
+        lost = np.flatnonzero(fitted == DEAD)
+        names = sorted({n for c in step.constraints for n in c.attributes} - {step.attribute})
+        if len(lost) == 0 or not names:
+            return fitted
+        own = {name: codes_of[lost] for name, codes_of in columns.items()}
+        known = len(self.rows[step.attribute])
+        keys = join_keys([np.concatenate([self.rows[name], own[name]]) for name in names])
+        found = match_at_random(keys[:known], keys[known:], rng)
+        taken = np.where(found >= 0, self.rows[step.attribute][found], DEAD)
+        fitted[lost] = self.fit(judge, step, own, taken)
+        return fitted
 
     def fit(self, judge: Judge, step: Step, columns: Columns, codes: IntArray) -> IntArray:
         """Bring a drawn column into the world; `DEAD` where a row does not fit.
@@ -155,8 +185,8 @@ class ClosedWorld:
         return np.where(alive, codes, DEAD)
 
 
-def close_world(judge: Judge, plan: SamplingPlan, columns: Columns) -> ClosedWorld:
-    """Take a table that keeps the hard constraints of a plan for the world."""
+def close_world(judge: Judge, plan: SamplingPlan, columns: Columns, first: Columns) -> ClosedWorld:
+    """Take a table that keeps the hard constraints of a plan for the world; `first` is the block it was made of."""
     maps: dict[str, list[ReferenceMap]] = {}
     bounds: dict[str, list[Bounds]] = {}
     for step in plan.steps:
@@ -172,6 +202,8 @@ def close_world(judge: Judge, plan: SamplingPlan, columns: Columns) -> ClosedWor
     return ClosedWorld(
         maps={name: tuple(found) for name, found in maps.items()},
         bounds={name: tuple(found) for name, found in bounds.items()},
+        rows=columns,
+        whole={name: codes[:MOST_WHOLE] for name, codes in first.items()},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -188,15 +188,15 @@ def _draw_column(task: Task, table: dict[str, IntArray], options: DrawOptions) -
     if not options.sampling.keeps_hard_constraints:
         return codes
     if options.world is not None:
-        codes = options.world.fit(task.judge, task.step, table, codes)
+        codes = options.world.settle(task.judge, task.step, table, codes, task.rng)
     codes = np.where(breaks_checks(task, codes), DEAD, codes)
-    return _revive(task, table, codes, options.prefix)
+    return _revive(task, table, codes, options)
 
 
 def _drawer(task: Task, options: DrawOptions) -> DrawColumn:
     step, sampling = task.step, options.sampling
-    if options.world is not None and step.kind is StepKind.CHAIN:
-        return draw_free  # the world has bounds for each row
+    if options.world is not None and step.kind in (StepKind.CHAIN, StepKind.INDEXED) and not _has_prices(task):
+        return draw_free  # the world has bounds for each row, and says which values go together
     if options.world is not None and step.kind is StepKind.LOOKUP:
         return draw_known
     match sampling:
@@ -229,21 +229,27 @@ def _is_mapped(task: Task) -> bool:
     return any(task.step.attribute in (*left, right) and here >= {*left, right} for left, right in task.references)
 
 
-def _revive(task: Task, table: dict[str, IntArray], codes: IntArray, prefix: Collection[str]) -> IntArray:
+def _revive(task: Task, table: dict[str, IntArray], codes: IntArray, options: DrawOptions) -> IntArray:
     """Turn rows for which no value was found into copies of rows for which one was, of similar ones if there are.
 
-    Columns of the prefix are not copied; what then does not fit together is left to the repair at the end.
+    Columns of the prefix are not copied; what then does not fit together is left to the repair at the end. A block in
+    which no row has a value takes rows of the first block.
     """
     dead = np.flatnonzero(codes == DEAD)
     if len(dead) == 0:
         return codes
-    if len(dead) == len(codes):
+    revived: IntArray = codes.copy()
+    if len(dead) < len(codes):
+        source = {**table, task.step.attribute: codes}
+        donors = find_donors(task, dead, np.flatnonzero(codes != DEAD))
+    elif options.world is not None:
+        source = dict(options.world.whole)
+        donors = task.rng.integers(0, len(source[task.step.attribute]), len(dead))
+    else:
         # No row has a clean value; any will do until the repair at the end.
         return np.zeros_like(codes)
-    donors = find_donors(task, dead, np.flatnonzero(codes != DEAD))
-    for name in table.keys() - set(prefix):
+    for name in table.keys() - set(options.prefix):
         table[name] = table[name].copy()
-        table[name][dead] = table[name][donors]
-    revived: IntArray = codes.copy()
-    revived[dead] = codes[donors]
+        table[name][dead] = source[name][donors]
+    revived[dead] = source[task.step.attribute][donors]
     return revived

@@ -123,6 +123,8 @@ def _places(
 ) -> tuple[IntArray, IntArray]:
     """Missing values, and for each the row of the first block whose place in the world it takes."""
     codec, num_rows = judge.codec[step.attribute], len(first[step.attribute])
+    if codec.size > MOST_VALUES:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     missing = _missing(codec.size, codec.null_code, first[step.attribute])
     if num_rows == 0 or not np.any(missing):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -144,8 +146,8 @@ def _places(
 
 
 def _missing(size: int, null_code: int | None, codes: IntArray) -> Mask:
-    """Which values of a domain do not occur; none of a domain that is too wide."""
-    missing = np.ones(size, dtype=np.bool_) if size <= MOST_VALUES else np.zeros(size, dtype=np.bool_)
+    """Which values of a domain do not occur."""
+    missing = np.ones(size, dtype=np.bool_)
     missing[codes] = False
     if null_code is not None:
         missing[null_code] = False

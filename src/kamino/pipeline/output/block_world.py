@@ -26,7 +26,7 @@ class BlockWorld:
     def of(fitted: Fitted, plan: SamplingPlan, first: Mapping[str, IntArray], root: int) -> BlockWorld:
         """Fix what blocks must agree on."""
         judge, rng = Judge(fitted.codec), np.random.default_rng([root, 0, 1])
-        world = close_world(judge, plan, complete_world(judge, plan, fitted.model, first, rng))
+        world = close_world(judge, plan, complete_world(judge, plan, fitted.model, first, rng), first)
         return BlockWorld(plan=replace(plan, references={**plan.references, **world.references}), world=world)
 
     def draw(self, fitted: Fitted, number: int, num_rows: int, root: int) -> dict[str, IntArray]:

@@ -77,3 +77,15 @@ def first_success(groups: IntArray, chance: FloatArray, rng: np.random.Generator
     marked = np.zeros(len(groups), dtype=np.bool_)
     marked[order[first]] = True
     return marked
+
+
+def match_at_random(known: IntArray, wanted: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the place of a random equal key for each key that is wanted; -1 where there is none."""
+    shuffled = rng.permutation(len(known))
+    order = shuffled[np.argsort(known[shuffled], kind="stable")]
+    low = np.searchsorted(known, wanted, side="left", sorter=order)
+    high = np.searchsorted(known, wanted, side="right", sorter=order)
+    place = low + np.floor(rng.random(len(wanted)) * (high - low)).astype(np.int64)
+    if len(known) == 0:
+        return np.full(len(wanted), -1, dtype=np.int64)
+    return np.where(high > low, order[np.minimum(place, len(known) - 1)], -1)

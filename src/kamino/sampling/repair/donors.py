@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kamino.arrays import IntArray
-from kamino.sampling.codes.grouping import join_keys
+from kamino.sampling.codes.grouping import join_keys, match_at_random
 from kamino.sampling.steps.task import Task
 
 
@@ -35,12 +35,5 @@ def _matching(task: Task, names: Sequence[str], dead: IntArray, alive: IntArray)
     """Return a random living row with the same values of `names` for each dead one; -1 where there is none."""
     both = np.concatenate([alive, dead])
     key = join_keys([task.columns[name][both] for name in names])
-    shuffled = task.rng.permutation(len(alive))
-    order = shuffled[np.argsort(key[: len(alive)][shuffled], kind="stable")]
-    sorted_keys = key[: len(alive)][order]
-    wanted = key[len(alive) :]
-    low = np.searchsorted(sorted_keys, wanted, side="left")
-    high = np.searchsorted(sorted_keys, wanted, side="right")
-    place = low + np.floor(task.rng.random(len(dead)) * (high - low)).astype(np.int64)
-    found = high > low
-    return np.where(found, alive[order[np.minimum(place, len(alive) - 1)]], -1)
+    found = match_at_random(key[: len(alive)], key[len(alive) :], task.rng)
+    return np.where(found >= 0, alive[found], -1)
