@@ -10,6 +10,7 @@ import pytest
 
 from kamino.errors import InputError
 from kamino.io import read_table
+from kamino.io.databases.duckdb_file import _telling
 
 
 @pytest.fixture
@@ -98,6 +99,16 @@ def test_errors_hold_no_value(database: Path, query: str, message: str) -> None:
         read_table(url(database), query=query)
     assert "S3CRET" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_error_while_rows_are_read_is_not_quoted(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its kind: while rows are read, an error of the catalogue may speak of a cell too."""
+    with pytest.raises(InputError, match="query is wrong: Catalog Error"):
+        read_table(url(database), query="nope")
+    for kind in (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException):
+        with pytest.raises(InputError, match="query failed") as told, _telling("x.db", reads_rows=True):
+            raise kind("Catalog Error: S3CRET is no table")
+        assert "S3CRET" not in str(told.value)
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])

@@ -30,16 +30,20 @@ def read_duckdb(path: str, statement: str, *, private: bool = False, choose: Cho
     Guarantees:
         Nothing else is written.  [test_a_query_writes_no_file]
     """
-    with _opened(path, _CLOSED) as connection, _telling(path):
-        answer: pa.Table = _relation(connection, statement, path).to_arrow_table()
+    with _opened(path, _CLOSED) as connection:
+        relation = _relation(connection, statement, path)
+        with _telling(path, reads_rows=True):
+            answer: pa.Table = relation.to_arrow_table()
     where = f"{path}: query"
     return normalise_table(chosen_columns(answer, choose, where=where), where=where, private=private)
 
 
 def columns_of_duckdb(path: str, statement: str) -> pa.Table:
     """An empty table with the columns of the answer."""
-    with _opened(path, _CLOSED) as connection, _telling(path):
-        empty: pa.Table = _relation(connection, statement, path).limit(0).to_arrow_table()
+    with _opened(path, _CLOSED) as connection:
+        relation = _relation(connection, statement, path)
+        with _telling(path, reads_rows=True):
+            empty: pa.Table = relation.limit(0).to_arrow_table()
     return empty
 
 
@@ -48,10 +52,12 @@ def batches_of_duckdb(path: str, statement: str, names: Sequence[str], *, rows: 
 
     One thread reads, so that the rows of a table come in their order, and no more than a few batches are held.
     """
-    with _opened(path, {**_CLOSED, "threads": 1}) as connection, _telling(path):
-        relation = _relation(connection, statement, path).select(*(duckdb.ColumnExpression(name) for name in names))
-        newer = getattr(relation, "to_arrow_reader", None)  # older versions have the other name
-        yield from newer(rows) if newer is not None else relation.fetch_arrow_reader(rows)
+    with _opened(path, {**_CLOSED, "threads": 1}) as connection:
+        relation = _relation(connection, statement, path)
+        with _telling(path, reads_rows=True):
+            relation = relation.select(*(duckdb.ColumnExpression(name) for name in names))
+            newer = getattr(relation, "to_arrow_reader", None)  # older versions have the other name
+            yield from newer(rows) if newer is not None else relation.fetch_arrow_reader(rows)
 
 
 @contextmanager
@@ -109,20 +115,24 @@ def catalogue_of_duckdb(path: str, parts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _relation(connection: duckdb.DuckDBPyConnection, statement: str, path: str) -> duckdb.DuckDBPyRelation:
-    _refuse_writing(connection, statement, path)
-    relation = connection.sql(statement)
+    """The answer to a query, of which no row is read yet: what is wrong is wrong in the text."""
+    with _telling(path, reads_rows=False):
+        _refuse_writing(connection, statement, path)
+        relation = connection.sql(statement)
     if relation is None:
         raise InputError(f"{path}: the query gives no table. Expected a SELECT or the name of a table.")
     return relation
 
 
 @contextmanager
-def _telling(path: str) -> Iterator[None]:
+def _telling(path: str, *, reads_rows: bool) -> Iterator[None]:
     """Say what went wrong in the block, without any value of the table."""
+    # While no row is read, these three speak of the query's text and the names of tables and columns.
+    of_text = (duckdb.CatalogException, duckdb.ParserException, duckdb.BinderException)
+    told: tuple[type[Exception], ...] = () if reads_rows else of_text
     try:
         yield
-    except (duckdb.CatalogException, duckdb.ParserException, duckdb.BinderException) as error:
-        # These three speak of the query's text and the names of tables and columns, never of values.
+    except told as error:
         first_line = str(error).strip().splitlines()[0]
         raise InputError(f"{path}: the query is wrong: {first_line} Correct the query.") from None
     except duckdb.PermissionException:

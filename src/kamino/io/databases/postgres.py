@@ -44,9 +44,10 @@ def read_postgres(url: str, statement: str, *, private: bool = False, choose: Ch
         - The transaction cannot change the database, and no query makes it one that can.
           [test_postgres_session_is_read_only, test_a_query_has_the_rights_of_its_user]
         - No message holds the URL, which may hold a password.  [test_postgres_connection_errors]
+        - No message holds a cell.  [test_no_cast_quotes_a_cell]
     """
     refuse_writing(statement, dialect="postgres", where=WHERE)
-    with _reading(url) as cursor:
+    with _reading(url, statement) as cursor:
         cursor.execute(statement)
         table = cursor.fetch_arrow_table()
     table = chosen_columns(table, choose, where=WHERE)
@@ -64,7 +65,7 @@ def enums_of_postgres(url: str, statement: str) -> dict[str, tuple[str, ...]]:
     """The values of the columns of a query whose type is an enum, by column: declared with the type, not by any row."""
     refuse_writing(statement, dialect="postgres", where=WHERE)
     with _reading(url) as cursor:
-        cursor.execute(f"SELECT * FROM ({statement}) AS asked LIMIT 0")
+        cursor.execute(f"SELECT * FROM (\n{statement}\n) AS asked LIMIT 0")
         fields = list(cursor.fetch_arrow_table().schema)
         cursor.execute(_ENUMS)
         labels: dict[str, list[str]] = {}
@@ -116,20 +117,35 @@ def catalogue_of_postgres(url: str, table: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _reading(url: str) -> Iterator[Any]:
-    """A cursor in one transaction that cannot change the database; what fails is told without values."""
+def _reading(url: str, statement: str | None = None) -> Iterator[Any]:
+    """A cursor in one transaction that cannot change the database; what fails is told without values.
+
+    `statement` is what reads rows in it; None where nothing does.
+    """
     dbapi = load_driver()
     connection, failure = connect(dbapi, url, autocommit=False)
     if failure is not None:
         # Raised here, not where it was caught, so that the driver's error is not its context either.
         raise failure
+    with connection:
+        try:
+            with connection.cursor() as cursor:
+                # The server takes this back for no query: a transaction that has begun to read stays as it is.
+                cursor.execute("SET TRANSACTION READ ONLY")
+                yield cursor
+        except (dbapi.Error, pa.ArrowException, OSError) as error:
+            raise query_failed(error, str(error) if statement is None else said_unread(connection, statement)) from None
+
+
+def said_unread(connection: Any, statement: str) -> str:
+    """What the server says of a query that it does not run: nothing of any row; empty where it finds no fault."""
     try:
-        with connection, connection.cursor() as cursor:
-            # The server takes this back for no query: a transaction that has begun to read stays as it is.
-            cursor.execute("SET TRANSACTION READ ONLY")
-            yield cursor
-    except (dbapi.Error, pa.ArrowException, OSError) as error:
-        raise query_failed(error) from None
+        connection.rollback()
+        with connection.cursor() as cursor:
+            cursor.adbc_prepare(statement)
+    except Exception as error:  # also a connection that is lost by now
+        return str(error)
+    return ""
 
 
 def relation_bytes(url: str, table: str) -> int:
@@ -188,13 +204,17 @@ def _connection_failed(text: str) -> InputError:
     )
 
 
-def query_failed(error: Exception) -> InputError:
-    """Pass on the text of class 42 errors, which concern the query's text only; name others by their code."""
+def query_failed(error: Exception, said: str) -> InputError:
+    """Name an error by its code; pass on what the server `said` of the query without running it, if it did.
+
+    Errors of class 42 concern the query's text, or a cell that is cast to the name of a table, a type or a function.
+    """
     state = getattr(error, "sqlstate", None) or ""
-    found = re.search(r"ERROR:\s*([^\n]+)", str(error))
-    if state == "42501" and found:
+    found = re.search(r"ERROR:\s*([^\n]+)", said)
+    if state == "42501":
+        why = found.group(1).strip() if found else "permission denied"
         return InputError(
-            f"{WHERE}: the server refused it: {found.group(1).strip()}. A query has the rights of the user in the URL: "
+            f"{WHERE}: the server refused it: {why}. A query has the rights of the user in the URL: "
             "ask for what this user may read."
         )
     if state.startswith("42") and found:

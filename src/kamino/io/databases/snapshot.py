@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kamino.io.databases.postgres import WHERE, connect, load_driver, query_failed
+from kamino.io.databases.postgres import WHERE, connect, load_driver, query_failed, said_unread
 from kamino.io.databases.queries import refuse_writing
 
 # What a session of many passes is set to: rows come as they are stored, and it may rest between passes.
@@ -52,7 +52,7 @@ class Snapshot:
     def columns(self) -> pa.Table:
         """An empty table with the columns of the answer, as the driver gives them."""
         with self._cursor() as cursor:
-            cursor.execute(f"SELECT * FROM ({self._statement}) AS asked LIMIT 0")
+            cursor.execute(f"SELECT * FROM (\n{self._statement}\n) AS asked LIMIT 0")
             return cursor.fetch_arrow_table()
 
     def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
@@ -81,4 +81,4 @@ class Snapshot:
             with self._connection.cursor() as cursor:
                 yield cursor
         except (self._dbapi.Error, pa.ArrowException, OSError) as error:
-            raise query_failed(error) from None
+            raise query_failed(error, said_unread(self._connection, self._statement)) from None

@@ -55,7 +55,7 @@ class PostgresParts:
 
     def _batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         chosen = ", ".join(map(quoted, names))
-        for batch in self._snapshot.batches(f"SELECT {chosen} FROM ({self._statement}) AS asked"):
+        for batch in self._snapshot.batches(f"SELECT {chosen} FROM (\n{self._statement}\n) AS asked"):
             yield from self._plain(pa.Table.from_batches([batch])).to_batches()
 
     def _plain(self, table: Any) -> pa.Table:
