@@ -59,7 +59,6 @@ def test_all_types(url: str) -> None:
         ('"shop"."item"', 2),
         ("SELECT * FROM shop.item WHERE flag;", 1),
         ("SELECT word FROM shop.item WHERE false", 0),
-        ("SELECT word FROM shop.item -- all of them", 2),
         ("WITH q AS (SELECT 1 AS a) SELECT * FROM q", 1),
     ],
 )
