@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.cli.test_replay_of_commands import RULES, SCHEMA, private_table
-from tests.durable.planning import planned
+from tests.durable.planning import planned, releases_in
 from tests.privacy.test_samples import BUDGET as SAMPLE_BUDGET
 from tests.privacy.test_samples import PLAN, ones
 from tests.privacy.test_samples import rows as sample_rows
@@ -65,13 +65,6 @@ def stopped(monkeypatch: pytest.MonkeyPatch, made: Synthesizer, at: int | str, t
             made.fit(table)
 
 
-def lines_of(path: Path) -> int:
-    chain = Chain.open(path, JOURNAL_LIMITS, read_only=True)
-    count = len(list(chain.read_on()))
-    chain.close()
-    return count
-
-
 def runs_in(path: Path) -> list[tuple[int, str | None]]:
     with DurableLedger.read(path) as ledger:
         return [(len(run.charged), run.outcome) for run in ledger.runs.values()]
@@ -96,7 +89,7 @@ def test_a_release_is_on_the_disk_before_it_is_handed_out(tmp_path: Path, monkey
     def look(self: StoredTape, *given: Any) -> Any:
         released = play(self, *given)
         (stored,) = journals_of(path).values()
-        seen.append(lines_of(stored) - 1)
+        seen.append(releases_in(stored))
         return released
 
     monkeypatch.setattr(StoredTape, "play", look)

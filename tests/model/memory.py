@@ -36,6 +36,9 @@ class MemoryMeasurer:
     def expect(self, candidates: Sequence[Candidate]) -> None:
         pass
 
+    def settle(self, what: str, choice: list) -> list:
+        return choice
+
     def marginal(self, attributes, binning, *, noise_multiplier):
         return np.round(self._release(self._count(attributes, binning), noise_multiplier, 1.0))
 

@@ -102,7 +102,12 @@ RowsOption = Annotated[
     int | None, typer.Option("-n", "--rows", min=0, help="Rows to make; by default about as many as there are.")
 ]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", help="For tests only: repeats the run and marks it 'not for release'.")
+    int | None,
+    typer.Option(
+        "--seed",
+        help="For tests only: repeats the run, to the byte on one machine with the same versions, and marks it "
+        "'not for release'.",
+    ),
 ]
 UnitOption = Annotated[
     str | None,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,10 @@ class MemoryMeasurer:
             noise_multiplier=noise_multiplier,
             sensitivity=Sensitivity(add_remove=root, replace=2 * root),
         )
+
+    def settle(self, what: str, choice: list[Any]) -> list[Any]:
+        """Return a choice as it was made first, if releases are stored."""
+        return self._gate.settle(what, choice)
 
     def _count(self, attributes: tuple[str, ...], binning: Mapping[str, View]) -> NDArray[np.int64]:
         return self._count_all([Candidate(attributes=attributes, binning=binning)])[0]

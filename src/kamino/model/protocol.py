@@ -197,6 +197,10 @@ class Measurer(Protocol):
         """
         ...
 
+    def settle(self, what: str, choice: list[Any]) -> list[Any]:
+        """Return a choice that follows from releases, in whole numbers and texts; in a run that goes on, as it was."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:

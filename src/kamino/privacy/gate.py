@@ -29,7 +29,7 @@ from kamino.privacy.mechanisms import bounds, categories, counts, factored_gradi
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise, SeededNoise
 from kamino.privacy.private import RemoteParts, TableParts
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.privacy.tape import COINS, ROW_COINS, Keeper, LiveTape, S, StoredTape, T, Tape, is_live
+from kamino.privacy.tape import COINS, ROW_COINS, Choice, Keeper, LiveTape, S, StoredTape, T, Tape, is_live
 from kamino.privacy.unit import PrivacyUnit, choose_rows, hash_rows, select_parts, select_remote
 
 if TYPE_CHECKING:
@@ -284,6 +284,13 @@ class Gate:
             raise PrivacyError("a gate was used before its releases were to be stored; open another one.")
         self.ledger.on_charge = on_charge
         self._tape = StoredTape(self._tape, keeper, self._renew)
+
+    def settle(self, what: str, choice: Choice) -> Choice:
+        """Return a choice that follows from releases alone, as it was made first if releases are stored.
+
+        It is kept with them, as public as they are.
+        """
+        return self._tape.settle(what, choice) if isinstance(self._tape, StoredTape) else choice
 
     def _renew(self, number: int) -> None:
         """Let the noise of a test follow from the number of the release, so that releases that are not drawn take none.

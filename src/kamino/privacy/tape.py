@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
@@ -14,6 +15,10 @@ COINS = "coins"
 """The kind of entry of random bytes, which cost nothing."""
 ROW_COINS = "coins to choose rows of a unit"
 """What those are for that decide nothing but which rows are kept."""
+CHOICE = "choice"
+"""The kind of entry of a choice that follows from releases, which costs nothing."""
+Choice: TypeAlias = list[Any]
+"""Whole numbers and texts, in lists of lists."""
 Truth: TypeAlias = NDArray[np.int64] | Mapping[Any, int] | None
 """A mechanism's private input: a vector, counts of the keys that occur, or nothing (random coins)."""
 T = TypeVar("T")
@@ -69,6 +74,8 @@ class StoredTape:
     Guarantees:
         A run that goes on ends as one that was not disturbed.  [test_random_kills_then_resume]
         No secret bytes are stored.  [test_no_secret_bytes_are_stored]
+        Where sums end in other digits, a run that goes on asks for what was stored.
+        [test_a_run_goes_on_where_all_sums_come_out_otherwise]
     """
 
     def __init__(self, inner: Tape, keeper: Keeper, before: Callable[[int], None]) -> None:
@@ -90,6 +97,21 @@ class StoredTape:
         if not secret:
             self._keeper.keep(number, entry, drawn)
         return drawn
+
+    def settle(self, what: str, choice: Choice) -> Choice:
+        """Return the stored choice, or store this one.
+
+        What a run measures next follows from what it measured, by sums whose last digits depend on the processor. So a
+        run that goes on elsewhere takes the choices as they were made, and asks for the releases that are stored. No
+        tape that records or plays back hears of it: a choice is made again from what is played.
+        """
+        self._number += 1
+        entry = Entry(kind=CHOICE, what=what, attributes=(), events=())
+        is_stored, told = self._keeper.find(self._number, entry)
+        if not is_stored:
+            self._keeper.keep(self._number, entry, json.dumps(choice).encode("ascii"))
+            return choice
+        return cast(Choice, json.loads(told))
 
 
 def is_live(tape: Tape) -> bool:

@@ -36,6 +36,7 @@ from kamino.model.marginal.network import MarginalModel
 from kamino.model.marginal.pairs.parities import plan_parities
 from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
 from kamino.model.marginal.pairs.scoring import needed_for_scores
+from kamino.model.marginal.pairs.settled import settle_bins
 from kamino.model.marginal.purse import InDeviations, Purse
 from kamino.model.parts import KnownMap
 from kamino.model.protocol import Candidate, Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
@@ -104,6 +105,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     taken += purse.spent - before
     links = shared_out(links, _room(plan, taken))
     frame = _with_resolutions(found.frame, ones, settings)
+    settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone}
     forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}]

@@ -101,6 +101,10 @@ class InDeviations:
         multiplier = noise_multiplier / self.distance
         return self.measurer.scores(candidates, model_answers, noise_multiplier=multiplier, against=against)
 
+    def settle(self, what: str, choice: list[Any]) -> list[Any]:
+        """Hand on a choice."""
+        return self.measurer.settle(what, choice)
+
 
 @dataclass(kw_only=True)
 class Purse:

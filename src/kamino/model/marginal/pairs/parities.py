@@ -21,6 +21,7 @@ from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.inference import Fit, Measurement
 from kamino.model.marginal.graph.junction import Clique, Graph
 from kamino.model.marginal.pairs.scoring import CLEAR_SCORES, draw_model_rows
+from kamino.model.marginal.pairs.settled import settle_cliques
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import FloatArray, Measurer, ModelAttribute
 
@@ -75,6 +76,7 @@ def measure_parities(
     triples = most_dependent(answers, planned)
     if not triples:
         return []
+    triples = settle_cliques(measurer, "parities", triples, combinations(planned.attributes, 3))
     measurer.expect([frame.candidate(triple) for triple in triples])
     share = planned.share / len(triples)
     measured = [frame.measure(measurer, purse, triple, share, by_interactions=True) for triple in triples]

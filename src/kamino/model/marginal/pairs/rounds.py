@@ -19,6 +19,7 @@ from kamino.model.marginal.pairs.parities import Parities, measure_parities, wit
 from kamino.model.marginal.pairs.prior import independent_prior
 from kamino.model.marginal.pairs.scoring import score_pairs, score_triples
 from kamino.model.marginal.pairs.selection import Limits, Scored, select
+from kamino.model.marginal.pairs.settled import settle_chosen, settle_gaps
 from kamino.model.marginal.pairs.shared_nulls import find_shared_nulls
 from kamino.model.marginal.pairs.singles import count_again, single_candidate, single_candidates
 from kamino.model.marginal.purse import Purse
@@ -127,15 +128,15 @@ def fit_rounds(
         asked: dict[Clique, FloatArray] = {pair: answers[pair] for pair in pairs}
         scored = score_pairs(frame, measurer, purse, asked, scores[0].share, forced=plan.forced)
         if len(scores) > 1:
-            frame = replace(frame, gaps=_find_gaps(frame, answers, plan.gaps))
+            frame = replace(frame, gaps=settle_gaps(measurer, _find_gaps(frame, answers, plan.gaps)))
             scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)
         known = {**find_determined(answers, sorted(pairs_seen), frame.num_rows), **plan.determined}
         useful = [s for s in scored if not _is_implied(s.attributes, known)]
-        if noisy and plan.recounts:
-            useful += single_candidates(frame, scored, histograms)
+        singles = single_candidates(frame, scored, histograms) if noisy and plan.recounts else []
         last = marginals.rule is Rule.REST
         share = purse.left - plan.reserved - plan.parities.share if last else marginals.share
-        chosen = _choose(frame, useful, cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
+        chosen = _choose(frame, [*useful, *singles], cliques, purse.noise_multiplier / math.sqrt(share), i, plan)
+        chosen = settle_chosen(measurer, f"round {i + 1}", chosen, [*scored, *singles])
         weight = single_weight(len(frame.sizes))
         parts = divide_by_cells([weighed_cells(s.answer.size, len(s.attributes), weight) for s in chosen])
         measurer.expect([_candidate(frame, s, histograms) for s in chosen])

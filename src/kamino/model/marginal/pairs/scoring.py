@@ -21,6 +21,7 @@ from kamino.model.marginal.graph.factor import sum_groups, without_groups
 from kamino.model.marginal.graph.inference import Fit
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.pairs.selection import Scored
+from kamino.model.marginal.pairs.settled import settle_cliques
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import FloatArray, IntArray, Measurer
 from kamino.schema.coding.joint_codes import distinct_values
@@ -88,7 +89,8 @@ def score_pairs(
     if frame.score_noise(multiplier, len(both)) <= CLEAR_SCORES * frame.num_rows:
         asked = both
     else:
-        inside = {*forced, *_strong_pairs(frame, answers)}
+        strong = settle_cliques(measurer, "strong pairs", _strong_pairs(frame, answers), answers)
+        inside = {*forced, *strong}
         asked = [a for a in both if _is_coarsest(frame, a) or (a.clique in inside and a.resolution is Resolution.BINS)]
     return _score(frame, measurer, asked, [_grouped(frame, a, answers[a.clique].ravel()) for a in asked], multiplier)
 
