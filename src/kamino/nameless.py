@@ -9,8 +9,9 @@ import errno
 import os
 from pathlib import Path
 
-# What systems answer that have no such files, or none on this disk.
+# What systems answer that have no such files, or none on this disk; and those that cannot name them.
 _UNKNOWN = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.EISDIR, errno.ENOSYS})
+_UNNAMEABLE = _UNKNOWN | {errno.EPERM, errno.ENOENT, errno.EXDEV, errno.EMLINK}
 
 
 def open_nameless(folder: Path) -> int | None:
@@ -42,16 +43,21 @@ def path_of(descriptor: int) -> Path:
     return Path(f"/proc/self/fd/{descriptor}")
 
 
-def give_name(descriptor: int, path: Path) -> None:
-    """Give a file without a name its name, in one step.
+def give_name(descriptor: int, path: Path) -> bool:
+    """Give a file without a name its name, in one step; False where the system cannot.
 
     Raises:
         FileExistsError: there is a file of that name, which stays as it is.
-        OSError: the system cannot do it.
+        OSError: it failed.
     """
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         # Only with a folder does Python follow the link that leads to the open file; its path stands on its own.
         os.link(path_of(descriptor), path, src_dir_fd=folder)
+    except OSError as problem:
+        if problem.errno in _UNNAMEABLE:
+            return False
+        raise
     finally:
         os.close(folder)
+    return True

@@ -38,7 +38,7 @@ def kill_at(number, calls, before):
                 os.kill(os.getpid(), number)
             return outcome
         return call
-    for name in ("fsync", "replace", "ftruncate", "unlink"):
+    for name in ("fsync", "replace", "link", "ftruncate", "unlink"):
         setattr(os, name, armed(getattr(os, name)))
 
 told = json.loads(sys.argv.pop(1))

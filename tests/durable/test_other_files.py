@@ -93,14 +93,14 @@ def test_a_ledger_is_begun_where_files_have_names_from_the_start(
 ) -> None:
     """Where the system has no nameless files, and where it gives them no name."""
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     with monkeypatch.context() as patched:
         patched.setattr(chain_module, "open_nameless", lambda folder: None)
         path = ledger_file(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(chain_module, "give_name", refuse)
+        patched.setattr("kamino.nameless.os.link", refuse)
         other = tmp_path / "other"
         other.mkdir()
         ledger_file(other)

@@ -41,7 +41,8 @@ def place(folder, step, text):
                 os.kill(os.getpid(), signal.SIGKILL)
             return call(*arguments, **options)
         return wrapped
-    os.replace, os.fsync, pathlib.Path.unlink = map(dying, (os.replace, os.fsync, pathlib.Path.unlink))
+    os.replace, os.link, os.fsync = map(dying, (os.replace, os.link, os.fsync))
+    pathlib.Path.unlink = dying(pathlib.Path.unlink)
     with staged(folder / "out.csv") as table, staged(folder / "out.csv.certificate.json") as voucher:
         proof = json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest()})
         for file, content in ((table, text), (voucher, proof)):
@@ -272,16 +273,20 @@ def test_a_failing_step_leaves_the_old_pair(
     if old:
         write_pair(tmp_path, "the old table\n")
     before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
-    real, calls = os.replace, 0
+    calls = 0
 
-    def replace(source: Any, target: Any) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == failing + 1:
-            raise problem
-        real(source, target)
+    def failing_at(real: Callable[..., None]) -> Callable[..., None]:
+        def call(*given: Any, **options: Any) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == failing + 1:
+                raise problem
+            real(*given, **options)
 
-    monkeypatch.setattr("kamino.io.atomic.os.replace", replace)
+        return call
+
+    for name in ("replace", "link"):
+        monkeypatch.setattr(os, name, failing_at(getattr(os, name)))
     with pytest.raises((InputError, KeyboardInterrupt)) as told:
         fitted.write(tmp_path / "out.csv", 5)
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow as pa
-
 from kamino.errors import InputError
-from kamino.io import write_table
-from kamino.io.atomic import atomic_file, target_of, temporary
+from kamino.io.atomic import staged, telling_what_failed
 from kamino.io.databases.sql import split_table
 from kamino.io.databases.storing import DatabaseTable, refuse_unwritable_database
+from kamino.io.write import try_table_path
 from kamino.pipeline.output.writing import certificate_paths
 
 
@@ -42,14 +38,13 @@ def refuse_same(first: Path, second: Path) -> None:
 
 def refuse_unwritable(output: Path) -> None:
     """Raise an `InputError` if no file can be made at `output`, before anything is spent on what goes there."""
-    with _trial_of(output) as trial, atomic_file(trial):
+    with staged(output) as file, telling_what_failed(output), file.open():
         pass
 
 
 def refuse_unwritable_table(output: Path) -> None:
     """Raise an `InputError` if no table can be written at `output`: the place, or the kind of file, is wrong."""
-    with _trial_of(output) as trial:
-        write_table(pa.table({"a": pa.array([], pa.int64())}), trial)
+    try_table_path(output)
 
 
 def certificates_of(output: str) -> tuple[Path, ...]:
@@ -79,18 +74,6 @@ def refuse_model(model: Path, output: str, *inputs: Path | str | None) -> None:
     for path in (*(() if DatabaseTable.of(output) is not None else (Path(output),)), *certificates_of(output)):
         refuse_same(path, model)
     refuse_unwritable(model)
-
-
-@contextmanager
-def _trial_of(output: Path) -> Iterator[Path]:
-    """A name beside the file that `output` means to try, gone afterwards; what is said of it is said of `output`."""
-    target = target_of(output)
-    trial = target.with_name(f".try.{target.name}")
-    with temporary(trial):
-        try:
-            yield trial
-        except InputError as problem:
-            raise InputError(str(problem).replace(str(trial), str(output))) from None
 
 
 def _file_of(given: Path | str | None) -> Path | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,9 +14,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kamino.errors import InputError
+from kamino.nameless import give_name, open_nameless, path_of
 
 # As many symbolic links as Linux follows before it gives up.
 _MOST_LINKS = 40
+# Of the old file, while a new one gets its name; and of the new one, where the old one is there until it is replaced.
+_OLD, _NEW = ".old", ".new"
 # Files that must not outlive the process.
 _temporary: set[Path] = set()
 _KINDS = (
@@ -28,16 +33,18 @@ _KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class StagedFile:
-    """A file that is being written under another name, in the folder where it will go.
+    """A file that is being written, in the folder where it will go.
 
-    `path` is the name that was asked for, `target` the file behind it (through symbolic links), `temporary` where the
-    bytes are until then, and `aside` where the old file waits until all is done.
+    `path` is the name that was asked for, `target` the file behind it (through symbolic links), `temporary` leads to
+    the bytes until then, and `aside` is where the old file waits until all is done. The bytes have no name in the
+    folder, and `descriptor` is the open file; None where the system has no such files, and `temporary` is a name.
     """
 
     path: Path
     target: Path
     temporary: Path
     aside: Path
+    descriptor: int | None
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -52,6 +59,41 @@ class StagedFile:
         """Who may read the old file may read the new one; another writer may be moving the old one just now."""
         with suppress(FileNotFoundError):
             os.chmod(self.temporary, self.target.stat().st_mode & 0o777)
+
+    def place(self) -> None:
+        """Give the file its name, in the place of an old one. While it does, the caller holds the folder's lock."""
+        if self.descriptor is None:
+            os.replace(self.temporary, self.target)
+            return
+        with suppress(FileExistsError):
+            if give_name(self.descriptor, self.target):
+                return
+        # Only a name can take the place of a name: for a moment the file has one of its own.
+        named = self.aside.with_suffix(_NEW)
+        with temporary(named):
+            if not give_name(self.descriptor, named):
+                self._copy(named)
+            os.replace(named, self.target)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the file has its name."""
+        if self.descriptor is None:
+            return not self.temporary.exists()
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), os.stat(self.target))
+        except FileNotFoundError:
+            return False
+
+    def _copy(self, named: Path) -> None:
+        """Take a copy for the file, where the system gives no name to a file without one."""
+        assert self.descriptor is not None
+        with open(named, "xb") as copy, open(self.temporary, "rb") as source:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            os.fchmod(copy.fileno(), os.fstat(self.descriptor).st_mode & 0o777)
+            os.fsync(copy.fileno())
+            os.dup2(copy.fileno(), self.descriptor, inheritable=False)
 
 
 def target_of(path: Path) -> Path:
@@ -99,17 +141,25 @@ def _kind_of(path: Path) -> str | None:
 
 @contextmanager
 def staged(path: Path) -> Iterator[StagedFile]:
-    """Prepare a file that will take the place of `path`; its temporary file is gone when the block ends, however."""
+    """Prepare a file that will take the place of `path`; its temporary file is gone when the block ends, however.
+
+    Guarantees:
+        A process that is killed leaves none, or one until the next write of the same file, if it was just giving the
+        name of an old file to the new one.  [test_a_kill_at_any_call_leaves_no_temporary]
+    """
     target = target_of(path)
-    token = secrets.token_hex(6)
-    file = StagedFile(
-        path=path,
-        target=target,
-        temporary=target.with_name(f".{target.name}.{token}.tmp"),
-        aside=target.with_name(f".{target.name}.{token}.old"),
-    )
-    with temporary(file.temporary):
-        yield file
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(6)}{_OLD}")
+    with telling_what_failed(path):
+        descriptor = open_nameless(target.parent)
+    if descriptor is None:
+        named = aside.with_suffix(".tmp")
+        with temporary(named):
+            yield StagedFile(path=path, target=target, temporary=named, aside=aside, descriptor=None)
+        return
+    try:
+        yield StagedFile(path=path, target=target, temporary=path_of(descriptor), aside=aside, descriptor=descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -142,8 +192,8 @@ def remove_leftovers() -> None:
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of `path` when the block ends well.
 
-    The bytes go to a temporary file in the same folder, are forced to the disk, and are then renamed. A
-    failure (no space, no permission, an interrupt) removes the temporary file.
+    The bytes go to a file without a name in the same folder, are forced to the disk, and then get the name. After a
+    failure (no space, no permission, an interrupt, a kill) they are gone.
 
     Guarantees:
         - After a failure the folder is as it was.  [test_a_failing_write_leaves_the_old_file]
@@ -153,8 +203,11 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     with staged(path) as file, telling_what_failed(path):
         with file.open() as handle:
             yield handle
-        os.replace(file.temporary, file.target)
-        _sync_folders(file)
+        with _locked(file.target.parent) as is_locked:
+            file.place()
+            _sync_folders(file)
+            if is_locked:
+                _sweep(file)
 
 
 @contextmanager
@@ -187,7 +240,8 @@ def place_together(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
     process that dies between 1 and 4 leaves the old file under a hidden name that ends in `.old`.
 
     A step that fails, or is interrupted, is taken back in the opposite order: vouchers first, main file last. While
-    the names change the folder is locked against other runs of this function.
+    the names change the folder is locked against other runs of this function. In the end what earlier processes left
+    that died between the steps is removed, too.
 
     Raises:
         InputError: the files could not be placed. The old ones are back, or the message says where they are.
@@ -199,7 +253,7 @@ def place_together(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
         Two processes that write the same name leave one pair, not a mixture.  [test_two_writers_leave_one_pair]
     """
     files = (main, *vouchers)
-    with _locked(main.target.parent):
+    with _locked(main.target.parent) as is_locked:
         try:
             _swap(main, vouchers)
         except BaseException as problem:
@@ -208,22 +262,25 @@ def place_together(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
         for file in files:
             with suppress(OSError):
                 file.aside.unlink(missing_ok=True)
+        if is_locked:
+            _sweep(*(file for file in files if file.target.parent == main.target.parent))
 
 
 @contextmanager
 def moved_aside(file: StagedFile) -> Iterator[None]:
     """Move the old file aside for the block, in which what it vouches for goes; put it back if the block fails."""
-    with telling_what_failed(file.path):
-        _move_aside(file)
-        _sync_folders(file)
-    try:
-        yield
-    except BaseException:
-        if file.aside.exists():
-            os.replace(file.aside, file.target)
-        raise
-    with suppress(OSError):
-        file.aside.unlink(missing_ok=True)
+    with _locked(file.target.parent):
+        with telling_what_failed(file.path):
+            _move_aside(file)
+            _sync_folders(file)
+        try:
+            yield
+        except BaseException:
+            if file.aside.exists():
+                os.replace(file.aside, file.target)
+            raise
+        with suppress(OSError):
+            file.aside.unlink(missing_ok=True)
 
 
 def _swap(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
@@ -236,9 +293,9 @@ def _swap(main: StagedFile, vouchers: Sequence[StagedFile]) -> None:
         for voucher in vouchers:
             _move_aside(voucher)
         for voucher in vouchers:
-            os.replace(voucher.temporary, voucher.target)
+            voucher.place()
         _sync_folders(*vouchers)
-        os.replace(main.temporary, main.target)
+        main.place()
         _sync_folders(main)
 
 
@@ -249,14 +306,14 @@ def _move_aside(file: StagedFile) -> None:
 
 def _take_back(main: StagedFile, vouchers: Sequence[StagedFile], problem: BaseException) -> None:
     """Put the old files back, unless the new main file has its name; the folder itself tells how far the steps came."""
-    placed = not main.temporary.exists()
+    placed = main.is_placed
     try:
         for file in (*vouchers, main):
             if placed:
                 file.aside.unlink(missing_ok=True)
             elif file.aside.exists():
                 os.replace(file.aside, file.target)
-            elif not file.temporary.exists():
+            elif file.is_placed:
                 # A new voucher that replaced nothing: without its main file it vouches for nothing.
                 file.target.unlink(missing_ok=True)
     except OSError:
@@ -265,8 +322,9 @@ def _take_back(main: StagedFile, vouchers: Sequence[StagedFile], problem: BaseEx
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder, where the system has such locks."""
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold a lock on a folder; False where the system has no such locks."""
+    is_locked = False
     with ExitStack() as held:
         with suppress(ImportError, OSError):
             import fcntl
@@ -274,7 +332,18 @@ def _locked(folder: Path) -> Iterator[None]:
             descriptor = os.open(folder, os.O_RDONLY)
             held.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+            is_locked = True
+        yield is_locked
+
+
+def _sweep(*files: StagedFile) -> None:
+    """Remove what processes left that died while they changed these names; whoever is at it now holds the lock."""
+    for file in files:
+        left = re.compile(rf"\.{re.escape(file.target.name)}\.[0-9a-f]{{12}}({_OLD}|{_NEW})")
+        with suppress(OSError):
+            for path in tuple(file.target.parent.iterdir()):
+                if left.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
 
 
 def _sync_folders(*files: StagedFile) -> None:

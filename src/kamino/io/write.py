@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.errors import InputError
-from kamino.io.atomic import StagedFile, atomic_file, target_of
+from kamino.io.atomic import StagedFile, atomic_file, staged, target_of, telling_what_failed
 from kamino.io.csv import read_csv, read_csv_parts
 from kamino.io.formats.compressed import compressing, compression_of, kind_of, open_text
 from kamino.io.formats.dialect import COMMA, UTF_8, Dialect
@@ -65,6 +65,17 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     plain = normalise_table(table, where=f"table for {target}")
     with atomic_file(target) as handle:
         _write(iter([plain]), handle, name=target.name, decimals=_needed_decimals(plain))
+
+
+def try_table_path(path: Path) -> None:
+    """Write a table of no rows where one will be, and leave nothing of it.
+
+    Raises:
+        InputError: no table can be written there: the kind of file, or the place, is wrong.
+    """
+    check_table_path(path)
+    with staged(path) as file, telling_what_failed(path), file.open() as handle:
+        _write(iter([pa.table({"a": pa.array([], pa.int64())})]), handle, name=path.name, decimals=UNKNOWN)
 
 
 def check_table_path(path: Path) -> None:

@@ -124,15 +124,13 @@ class Chain:
                 chain = cls(path, descriptor, limits)
                 try:
                     chain._begin(first)
-                    give_name(descriptor, place)
-                except BaseException as problem:
+                    if give_name(descriptor, place):
+                        _sync_folder(place)
+                        return chain
+                except BaseException:
                     chain.close()
-                    if not isinstance(problem, OSError) or isinstance(problem, FileExistsError):
-                        raise
-                else:
-                    _sync_folder(place)
-                    return chain
-            # A file system without such files, or one that gives them no name.
+                    raise
+                chain.close()
             return cls._create_named(path, place, limits, first)
         except FileExistsError:
             raise
