@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 from tests.io.odd_reading import Cells, Column, OddReader
-from tests.io.oddities import MISSING, ODD, TEXTS, THEMES, TIMES
+from tests.io.oddities import ALIKE, MISSING, ODD, TEXTS, THEMES, TIMES
 
 ANY_CELLS = {theme: Column(plain=cells, odd=ODD) for theme, cells in THEMES.items()}
+LIKE_CELLS = {theme: Column(plain=THEMES[theme], odd=odd) for theme, odd in ALIKE.items()}
+# In a category, what is equal is one value, which is the first of them: 1 is then True, and a day a moment of numpy.
+_UNEQUAL = tuple(each for each in ODD if type(each) not in (bool, np.bool_, np.datetime64))
+CATEGORY_CELLS = {theme: Column(plain=cells, odd=_UNEQUAL) for theme, cells in THEMES.items()} | {
+    "truths": Column(plain=THEMES["truths"], odd=(*ALIKE["truths"], *TEXTS, *TIMES))
+}
 TEXT_CELLS = {theme: Column(plain=cells, odd=(None, *TEXTS)) for theme, cells in THEMES.items() if theme == "texts"}
 ARROW_TYPES: Mapping[str, pa.DataType] = {
     **{str(kind): kind for kind in (pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())},
@@ -90,8 +96,83 @@ def categories(cells: Cells) -> pd.DataFrame:
     return objects(cells).astype("category")
 
 
-def _columns(make: Callable[[Any], Any]) -> Callable[[Cells, Path], Any]:
-    return lambda cells, folder: make(cells)
+def as_pandas_finds(cells: Cells) -> pd.DataFrame:
+    """Texts, or objects as soon as something else is among them: pandas decides. Nulls alone are of any type."""
+    if any(all(cell is None for cell in column) for column in cells.values()):
+        raise ValueError("found nulls only, which pandas takes for objects or floats")
+    return pd.DataFrame({name: pd.Series(column) for name, column in cells.items()})
 
 
-FRAMES: tuple[OddReader, ...] = (OddReader(name="arrow", columns=ARROW_CELLS, make=_columns(arrow_table)),)
+def by_pandas(kind: Any) -> Callable[[Cells], pd.DataFrame]:
+    """Frames whose columns are of a type of pandas."""
+    return lambda cells: pd.DataFrame(
+        {name: pd.Series(objects({"a": c})["a"], dtype=kind) for name, c in cells.items()}
+    )
+
+
+def by_arrow(cells: Cells) -> pd.DataFrame:
+    """Columns of pandas that hold Arrow arrays."""
+    table = arrow_table(cells)
+    return pd.DataFrame({name: pd.arrays.ArrowExtensionArray(table[name]) for name in table.column_names})
+
+
+def listed_by_arrow(cells: Cells) -> pa.Table:
+    """Dictionaries of values of the type that Arrow finds for them."""
+    return pa.table({name: pa.array(column).dictionary_encode() for name, column in cells.items()})
+
+
+def categories_by_arrow(cells: Cells) -> pa.Table:
+    """Categories of pandas as Arrow takes them."""
+    return pa.Table.from_pandas(categories(cells), preserve_index=False)
+
+
+def _stream(cells: Cells) -> Any:
+    return arrow_table(cells).to_reader()
+
+
+def _polars(cells: Cells) -> pl.DataFrame:
+    return pl.DataFrame({name: pl.from_arrow(column) for name, column in zip(cells, arrow_table(cells), strict=True)})
+
+
+def _lazy(cells: Cells) -> pl.LazyFrame:
+    return _polars(cells).lazy().filter(pl.lit(True))
+
+
+def _polars_texts(kind: Any) -> Callable[[Cells], pl.DataFrame]:
+    return lambda cells: pl.DataFrame({name: pl.Series(column, dtype=kind) for name, column in cells.items()})
+
+
+def _dask(make: Callable[[Cells], pd.DataFrame]) -> Callable[[Cells], Any]:
+    def frame(cells: Cells) -> Any:
+        import dask.dataframe as dd
+
+        return dd.from_pandas(make(cells), npartitions=2, sort=False)
+
+    return frame
+
+
+def reader(name: str, make: Callable[[Any], Any], columns: Mapping[str, Column], share: int = 2) -> OddReader:
+    """A reader of frames that are made without a file."""
+    return OddReader(name=name, columns=columns, make=lambda cells, folder: make(cells), share=share)
+
+
+# What polars has no type for is no column of it.
+_NOT_OF_POLARS = (pa.float16(), pa.date64(), pa.time32("s"), pa.decimal256(76, 10), pa.timestamp("s"))
+POLARS_CELLS = {name: each for name, each in ARROW_CELLS.items() if ARROW_TYPES[name] not in _NOT_OF_POLARS}
+
+FRAMES: tuple[OddReader, ...] = (
+    reader("pandas-objects", objects, ANY_CELLS, share=4),
+    reader("pandas-categories", categories, CATEGORY_CELLS, share=4),
+    reader("pandas-texts", as_pandas_finds, {"texts": Column(plain=THEMES["texts"], odd=ODD)}),
+    reader("pandas-strings", by_pandas("string[python]"), TEXT_CELLS),
+    reader("pandas-arrow", by_arrow, ARROW_CELLS),
+    reader("polars", _polars, POLARS_CELLS),
+    reader("polars-lazy", _lazy, POLARS_CELLS),
+    reader("polars-categories", _polars_texts(pl.Categorical), TEXT_CELLS),
+    reader("arrow", arrow_table, ARROW_CELLS),
+    reader("arrow-stream", _stream, ARROW_CELLS),
+    reader("arrow-dictionaries", listed_by_arrow, LIKE_CELLS, share=4),
+    reader("arrow-categories", categories_by_arrow, LIKE_CELLS, share=4),
+    reader("dask-objects", _dask(objects), ANY_CELLS, share=1),
+    reader("dask-categories", _dask(categories), CATEGORY_CELLS, share=1),
+)

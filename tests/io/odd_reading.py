@@ -33,7 +33,7 @@ class Seen:
 def read_privately(source: object) -> Seen:
     """Read a source as a run does that trusts nothing."""
     table = read_table(source, private=True)
-    return Seen(table, kind_of(source))
+    return Seen(table, kind_of(source, table.schema))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,3 +102,27 @@ OTHERS: tuple[Any, ...] = (
     Ellipsis, range(3), int, pd.Series([1]), pd.DataFrame({"a": [1]}),
 )  # fmt: skip
 ODD: tuple[Any, ...] = (*MISSING, *NUMBERS, *TEXTS, *TIMES, *OTHERS)
+
+_FINITE = tuple(each for each in NUMBERS if type(each) in (int, float) and abs(each) < 2**53)
+_DECIMALS = tuple(each for each in NUMBERS if isinstance(each, Decimal) and each.is_finite() and len(str(each)) < 40)
+# All of them with nanoseconds, where there is one: the first years and the last cannot have any.
+_MOMENTS = tuple(each for each in TIMES if isinstance(each, dt.datetime) and 1677 <= each.year < 2262)
+# Cells that libraries put into one type with those of a theme, and leave as they are: an integer among dates would not
+# be one of them, since the dates make it a date.
+ALIKE: Mapping[str, tuple[Any, ...]] = {
+    "integers": (None, *_FINITE, 2**53),
+    "floats": (None, math.inf, -math.inf, math.nan, 1e300, *_FINITE),
+    "decimals": (None, *_DECIMALS),
+    "prices": (None, *_DECIMALS),
+    "truths": (None, True, False),
+    "texts": (None, *TEXTS),
+    "days": (None, dt.date.min, dt.date.max, dt.date(2024, 1, 2)),
+    "moments": (None, *(each for each in _MOMENTS if each.tzinfo is None)),
+    "zoned": (None, *(each for each in _MOMENTS if each.tzinfo is not None)),
+    "spans": (None, *(each for each in TIMES if isinstance(each, dt.timedelta))),
+    "clocks": (None, *(each for each in TIMES if isinstance(each, dt.time))),
+    "stamps": (None, *(each for each in TIMES if isinstance(each, np.datetime64))),
+    "intervals": (None, *(each for each in TIMES if isinstance(each, pd.Interval))),
+    "periods": (None, pd.Period("2024-01", "M"), pd.Period("1700-01", "M")),
+    "nothing": (None,),
+}

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.io.oddities import THEMES
 
 from kamino import Schema, Synthesizer
-from kamino.io import read_table
+from kamino.io import Reading, read_table
 from kamino.io.frame_types import FrameKind, frame_from, kind_of
 from kamino.schema import Categorical, Integer
 
@@ -122,13 +123,24 @@ def types(frame: Any) -> Any:
     return dict(frame.schema) if isinstance(frame, pl.DataFrame) else frame.schema
 
 
-def without_categories(found: Any) -> Any:
-    """Types without the values of categories, which are data where they are not ordered, or are intervals."""
-    if isinstance(found, dict):
-        return {
-            n: "category" if str(k) == "category" and ("cut" in n or not k.ordered) else k for n, k in found.items()
-        }
-    return found
+def sealed(found: Any) -> Any:
+    """Types without what cells decide: the values of categories that are not ordered or are intervals, the type of the
+    values of a dictionary and the width of its indices, and whether texts are held as texts or as objects.
+    """
+    if isinstance(found, pa.Schema):
+        return pa.schema([field.with_type(_sealed_dictionary(field.type)) for field in found])
+    return {name: _sealed_type(name, kind) for name, kind in found.items()}
+
+
+def _sealed_dictionary(kind: pa.DataType) -> pa.DataType:
+    is_listed = pa.types.is_dictionary(kind)
+    return pa.dictionary(pa.int32(), pa.string(), ordered=kind.ordered) if is_listed else kind
+
+
+def _sealed_type(name: str, kind: Any) -> Any:
+    if str(kind) == "category" and ("cut" in name or not kind.ordered):
+        return "category"
+    return pd.Series([""]).dtype if kind is np.dtype(object) else kind
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -137,7 +149,7 @@ def test_frames_come_back_with_their_types(frame: Any, trusted: bool) -> None:
     made = Synthesizer(trust_domain=trusted, anyway=True, seed=1).fit(frame).sample(5)
     assert type(made) is type(frame)
     # Categories that no type lists are found within the budget, and their values then differ.
-    before, after = (types(each) if trusted else without_categories(types(each)) for each in (frame, made))
+    before, after = (types(each) if trusted else sealed(types(each)) for each in (frame, made))
     assert after == before
     assert len(made) == 5
     if isinstance(made, pd.DataFrame):
@@ -163,11 +175,58 @@ def test_values_come_back_in_their_types(columns: dict[str, Any], library: str, 
     assert (type(again), types(again)) == (type(frame), types(frame)), "a loaded model remembers"
 
 
+def kind(frame: Any) -> FrameKind | None:
+    return kind_of(frame, read_table(frame, private=True).schema)
+
+
 def test_the_kind_of_a_frame_depends_on_no_cell() -> None:
     for table, make in ((PANDAS, _pandas), (POLARS, _polars), (ARROW, _arrow)):
-        kinds = [kind_of(make(table, places)) for places in ([], [0, 1, 2], [1, 1, None, 2])]
+        kinds = [kind(make(table, places)) for places in ([], [0, 1, 2], [1, 1, None, 2])]
         assert kinds[0] == kinds[1] == kinds[2]
         assert kinds[0] is not None
+
+
+CELLS = [*THEMES.values(), (1, 2.5), (dt.datetime(2024, 1, 1), pd.Timestamp(1)), (Decimal(1), Decimal("2.5"))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(CELLS), st.sampled_from(CELLS))
+def test_no_cell_decides_what_comes_back(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
+    """Frames of one library that are sealed as the same table have one kind, whatever their cells were found to be."""
+    for make in (_found_by_pandas, _listed_by_pandas, _listed_by_arrow):
+        frames = [make(cells) for cells in (first, second)]
+        tables = [read_table(frame, private=True) for frame in frames]
+        assert tables[0].schema == tables[1].schema == pa.schema({"a": pa.string()})
+        kinds = [kind_of(frame, tables[0].schema) for frame in frames]
+        assert kinds[0] is not None
+        assert kinds[0] == kinds[1]
+
+
+def _found_by_pandas(cells: tuple[Any, ...]) -> Any:
+    return pd.DataFrame({"a": [*cells, "x"]})
+
+
+def _listed_by_pandas(cells: tuple[Any, ...]) -> Any:
+    return pd.DataFrame({"a": pd.Series(cells, dtype=object).astype("category")})
+
+
+def _listed_by_arrow(cells: tuple[Any, ...]) -> Any:
+    """A dictionary, its indices of a type that follows from how many values there are."""
+    listed = pa.array(_listed_by_pandas(cells)["a"])
+    index = listed.indices.cast(pa.int8() if len(cells) > 2 else pa.int64())
+    return pa.table({"a": pa.DictionaryArray.from_arrays(index, listed.dictionary)})
+
+
+def test_only_columns_that_are_read_have_types() -> None:
+    for frame in (
+        pd.DataFrame({"a": ["x"], "b": [{"secret": 1}]}),
+        pl.DataFrame({"a": ["x"], "b": [{"secret": 1}]}),
+        pa.table({"a": ["x"], "b": [{"secret": 1}]}),
+    ):
+        made = Synthesizer(anyway=True, seed=1).fit(frame, reading=Reading(drop=("b",))).fitted.frame
+        assert made is not None
+        assert list(made.types) == ["a"]
+        assert "secret" not in str(made)
 
 
 def test_an_ordered_category_declares_its_domain() -> None:
@@ -188,7 +247,7 @@ def test_intervals_come_back() -> None:
     """What `pandas.cut` makes has bounds that come from the cells: a domain only where domains are trusted."""
     frame = pd.DataFrame({"a": pd.cut(pd.Series(range(60)), 3), "m": pd.Series(range(60)).astype("category")})
     frame["m"] = frame["m"].cat.rename_categories(pd.period_range("2024-01", periods=60, freq="M"))
-    assert kind_of(frame).domains == {}  # type: ignore[union-attr]
+    assert kind(frame).domains == {}  # type: ignore[union-attr]
     assert Synthesizer(anyway=True, seed=1).fit(frame).sample(3)["a"].dtype.ordered
     drawn = Synthesizer(trust_domain=True, epsilon=50.0, seed=1).fit(frame).sample(200)
     assert dict(drawn.dtypes) == dict(frame.dtypes)
@@ -197,15 +256,15 @@ def test_intervals_come_back() -> None:
 
 @pytest.mark.parametrize("cells", [PRICES, HOURS, [1, 2, 3], [True, False], [dt.time(1), dt.time(2)], [DAYS[0].date()]])
 def test_objects_come_back(cells: list[Any]) -> None:
-    """Where domains are trusted; elsewhere their type is private, and they are text."""
+    """Where domains are trusted; elsewhere their type is private, and what comes back are the texts of pandas."""
     frame = pd.DataFrame({"a": pd.Series([*cells, None] * 20, dtype=object)})
     made = Synthesizer(trust_domain=True, epsilon=50.0, seed=1).fit(frame).sample(200)["a"]
     assert made.dtype == frame["a"].dtype
     assert {type(cell) for cell in made} == {type(cells[0]), type(None)}
     assert all(min(cells) <= cell <= max(cells) for cell in made if cell is not None)
     text = Synthesizer(anyway=True, epsilon=50.0, seed=1).fit(frame).sample(20)["a"]
-    assert text.dtype == object
-    assert {type(cell) for cell in text} <= {str, type(None)}
+    assert text.dtype == pd.Series([""]).dtype
+    assert {type(cell) for cell in text.dropna()} <= {str}
 
 
 def test_types_without_nulls_stay_so() -> None:

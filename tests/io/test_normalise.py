@@ -109,10 +109,19 @@ def test_dates_outside_the_calendar_are_refused() -> None:
     last = (dt.date(9999, 12, 31) - dt.date(1970, 1, 1)).days
     assert normalise_table(one_column(pa.array([first, last], pa.date32())), where="t").num_rows == 2
     edges = pa.array([dt.datetime.min, dt.datetime.max, None], pa.timestamp("us"))
-    assert normalise_table(one_column(edges), where="t").num_rows == 3
+    for kind in (edges.type, pa.timestamp("us", "UTC")):
+        assert normalise_table(one_column(edges.cast(pa.int64()).cast(kind)), where="t").num_rows == 3
+    for zone in ("Europe/Berlin", "+01:00", "-12:00"):
+        local = edges.cast(pa.int64()).cast(pa.timestamp("us", zone))
+        with pytest.raises(InputError, match="outside the years"):
+            normalise_table(one_column(local), where="t")
+        read = normalise_table(one_column(local), where="t", private=True)["a"]
+        assert read.to_pylist() == [None, None, None], "at home these moments lie in the year 0 or 10000"
     for bad in (
         pa.array([first - 1], pa.date32()),
         pa.array([last + 1], pa.date32()),
+        pa.array([first * 86_400_000_000 - 1], pa.int64()).cast(pa.timestamp("us")),
+        pa.array([(last + 1) * 86_400_000], pa.int64()).cast(pa.timestamp("ms")),
         pa.array([2**63 - 1], pa.int64()).cast(pa.timestamp("us")),
         pa.array([-(2**62)], pa.int64()).cast(pa.timestamp("ms")),
     ):

@@ -6,15 +6,19 @@ import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.io.oddities import ODD, THEMES
 
 from kamino.errors import InputError
 from kamino.io import read_table
 from kamino.io.databases.postgres import convert_types
+from kamino.io.spelling_cells import is_missing, spell
 
 INFINITE = pa.table({"day": pa.array([0, 2**31 - 1], pa.int32()).view(pa.date32())})
 
@@ -81,12 +85,83 @@ def test_a_dictionary_of_numbers_is_text(values: list[object], tmp_path: Path) -
         assert read.column("a").to_pylist()[:2] == ["1", "2"]
 
 
+ALIKE = [
+    (1, 1.0, np.float32(1), np.int8(1), Decimal(1), Decimal("1.00"), 1 + 0j),
+    (1000, Decimal("1E+3"), 1e3),
+    (0, -0.0, Decimal("-0.00")),
+    (2.5, Decimal("2.50"), np.float64(2.5)),
+    (float("inf"), Decimal("Infinity")),
+    (dt.datetime(2024, 1, 2), pd.Timestamp("2024-01-02"), np.datetime64("2024-01-02"), np.datetime64("2024-01-02T00")),
+    (dt.datetime(2024, 1, 2, tzinfo=dt.UTC), pd.Timestamp("2024-01-02 01:00", tz="Europe/Berlin")),
+    (dt.timedelta(days=-1, seconds=5), pd.Timedelta(-86_395, "s"), np.timedelta64(-86_395, "s")),
+    (pd.Interval(0, 10), pd.Interval(0.0, 10.0)),
+    ("a", b"a", np.str_("a"), bytearray(b"a")),
+]
+
+
+@pytest.mark.parametrize("values", ALIKE, ids=lambda values: str(values[0]))
+def test_equal_cells_are_spelled_alike(values: tuple[object, ...]) -> None:
+    assert len({spell(value) for value in values}) == 1
+    assert spell(values[0]) is not None
+    for value in values:
+        text = read_table(pd.DataFrame({"a": pd.Series([value], dtype=object)}), private=True)["a"].to_pylist()
+        assert text == [spell(values[0])]
+
+
+def test_what_is_missing_follows_from_the_cell() -> None:
+    """As pandas has it, but for a cell that fails when it is compared with itself."""
+    for cell in ODD:
+        if not hasattr(cell, "__len__") or isinstance(cell, str | bytes):
+            try:
+                expected = bool(pd.isna(cell))
+            except Exception:
+                continue
+            assert is_missing(cell) == expected, ascii(type(cell))
+    assert is_missing(Decimal("sNaN"))
+    frame = pd.DataFrame({"a": pd.Series(["x", float("nan"), pd.NaT, pd.NA, None, Decimal("sNaN")], dtype=object)})
+    assert read_table(frame, private=True)["a"].to_pylist() == ["x", *[None] * 5]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_dictionary_is_spelled_cell_by_cell(theme: str) -> None:
+    """As a column of objects, and each value as it is alone."""
+    frame = pd.DataFrame({"a": pd.Series(THEMES[theme], dtype=object)})
+    alone = [
+        read_table(frame.iloc[[row]].astype("category"), private=True)["a"][0].as_py() for row in range(len(frame))
+    ]
+    for source in (frame, frame.astype("category")):
+        assert read_table(source, private=True)["a"].to_pylist() == alone
+    if theme not in ("intervals", "periods", "nothing"):
+        values = pa.Table.from_pandas(frame.astype("category"), preserve_index=False)
+        assert read_table(values, private=True)["a"].to_pylist() == alone
+
+
+def test_a_lazy_frame_that_fails_quotes_no_cell() -> None:
+    frame = pl.LazyFrame({"a": ["1", "S3CRET"]}).with_columns(pl.col("a").cast(pl.Int64))
+    dask = dd.from_pandas(pd.DataFrame({"a": ["1", "S3CRET"]}), npartitions=1)
+    for lazy in (frame, dask.assign(a=dask["a"].astype(int))):
+        with pytest.raises(InputError, match=r"a lazy frame could not be computed .*Compute it yourself") as told:
+            read_table(lazy, private=True)
+        assert "S3CRET" not in str(told.value)
+    assert read_table(pl.LazyFrame({"a": ["1", "x"]}).cast(pl.Int64, strict=False)).num_rows == 2
+
+
+def test_dask_keeps_the_types_it_declares() -> None:
+    """Whatever a partition was found to hold; what does not fit is null."""
+    parts = [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1.5, 3.0]}), pd.DataFrame({"a": ["x", "4"]})]
+    meta = {"a": "int64"}
+    frame = dd.from_map(lambda place: parts[place], range(3), meta=pd.DataFrame(columns=["a"]).astype(meta))
+    table = read_table(frame, private=True)
+    assert table.schema.field("a").type == pa.int64()
+    assert table["a"].to_pylist() == [1, 2, None, 3, None, 4]
+
+
 def _not_utf8(kind: pa.DataType) -> pa.ChunkedArray:
     raw = pa.array([b"ok", b"\xff\xfe", None], pa.large_binary() if kind == pa.large_string() else pa.binary())
     return pa.chunked_array([pa.Array.from_buffers(kind, 3, raw.buffers())])
 
 
-ODD = {
+UNHELD = {
     "text": _not_utf8(pa.string()),
     "large text": _not_utf8(pa.large_string()),
     "listed text": _not_utf8(pa.string()).dictionary_encode(),
@@ -95,9 +170,9 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("kind", UNHELD)
 def test_odd_cells_become_null(kind: str, tmp_path: Path) -> None:
-    table = pa.table({"a": ODD[kind]})
+    table = pa.table({"a": UNHELD[kind]})
     with pytest.raises(InputError, match="column 'a' has"):
         read_table(table)
     read = read_table(table, private=True).column("a")

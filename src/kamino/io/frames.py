@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +11,8 @@ import pyarrow as pa
 from kamino.errors import InputError
 from kamino.io.frame_types.pandas_types import has_spans, never_null
 from kamino.io.normalise import Choose, check_names, chosen_columns, every_column, normalise_table
-from kamino.io.odd_cells import spell, texts_of
+from kamino.io.odd_cells import as_declared
+from kamino.io.spelling_cells import texts_of
 
 WHERE = "data frame"
 
@@ -26,13 +29,15 @@ def read_frame(frame: object, *, private: bool = False, choose: Choose = every_c
         - With `private`, columns of objects and of categories are text.  [test_object_columns_stay_text]
     """
     import narwhals as nw  # slow to import: only where there is a frame
-    from narwhals.dependencies import is_pandas_dataframe
+    from narwhals.dependencies import is_dask_dataframe, is_pandas_dataframe
     from narwhals.exceptions import DuplicateError
 
     if isinstance(frame, pa.Table):
         return _read_arrow(frame, private=private, choose=choose)
     if is_pandas_dataframe(frame):
         return _read_pandas(frame, private=private, choose=choose)
+    if is_dask_dataframe(frame):
+        return _read_dask(frame, private=private, choose=choose)
     try:
         narwhal = nw.from_native(frame)  # type: ignore[call-overload]
     except TypeError:
@@ -73,7 +78,10 @@ def _read_pandas(frame: Any, *, private: bool, choose: Choose) -> pa.Table:
 
 def _read_narwhal(frame: Any, *, private: bool, choose: Choose) -> pa.Table:
     if hasattr(frame, "collect"):
-        frame = frame.collect()
+        with _telling():
+            frame = frame.collect()
+    if frame.implementation.is_pandas_like():
+        return _read_pandas(frame.to_pandas(), private=private, choose=choose)
     check_names(frame.columns, where=WHERE)
     names = choose(list(frame.columns))
     columns = []
@@ -84,6 +92,47 @@ def _read_narwhal(frame: Any, *, private: bool, choose: Choose) -> pa.Table:
             raise _mixed_column(name, str(frame.schema[name])) from None
     whole = pa.Table.from_arrays(columns, names=names)
     return normalise_table(whole, where=WHERE, private=private, ticks=True)
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Say that a lazy frame could not be computed. What its library says may quote cells, and is not passed on."""
+    try:
+        yield
+    except Exception as problem:
+        raise InputError(
+            f"{WHERE}: a lazy frame could not be computed ({type(problem).__name__}); the details may quote values and "
+            "are left out. Compute it yourself to see them; a cast can be told not to fail (in polars, strict=False)."
+        ) from None
+
+
+def _read_dask(frame: Any, *, private: bool, choose: Choose) -> pa.Table:
+    """Read partition by partition, with the types that the frame declares: together, cells would decide on them."""
+    import dask
+    from narwhals.dependencies import is_pandas_dataframe
+
+    if not is_pandas_dataframe(frame._meta):
+        raise _no_frame(frame)
+    with _telling():
+        whole = _with_objects(frame)
+        parts = dask.compute(*whole.to_delayed())
+    declared = _read_pandas(whole._meta, private=private, choose=choose)
+    tables = [_read_pandas(part, private=private, choose=choose) for part in parts]
+    return pa.concat_tables([declared, *(as_declared(table, declared.schema) for table in tables)])
+
+
+def _with_objects(frame: Any) -> Any:
+    """The frame without turning objects into text, as dask does by default: a cell that is none would raise."""
+    from dask.dataframe.dask_expr import new_collection
+    from dask.dataframe.dask_expr._expr import ArrowStringConversion
+    from dask.dataframe.dask_expr.io.io import FromPandas
+
+    expression = frame.expr
+    for read in expression.find_operations(FromPandas):
+        expression = expression.substitute(read, read.substitute_parameters({"pyarrow_strings_enabled": False}))
+    for conversion in expression.find_operations(ArrowStringConversion):
+        expression = expression.substitute(conversion, conversion.frame)
+    return new_collection(expression)
 
 
 def _read_arrow_stream(frame: object, *, private: bool, choose: Choose) -> pa.Table:
@@ -106,23 +155,12 @@ def _no_frame(found: object) -> InputError:
 
 def _texts_of_kind(series: Any) -> pa.Array | None:
     """The cells as text where the type of the column, or whether it can be held, depends on them; None elsewhere."""
-    kind = series.dtype.name
-    if kind == "category":
+    if series.dtype.name == "category":
         codes = series.cat.codes.to_numpy()
-        return texts_of(list(series.cat.categories)).take(pa.array(codes, mask=codes < 0))
-    if kind == "object" or kind.startswith("str"):
-        # Text may hold what UTF-8 does not: half of a pair of surrogates.
-        missing = _missing(series)
-        texts = [None if gone else spell(value) for value, gone in zip(series, missing, strict=True)]
-        return pa.array(texts, pa.string())
-    return None
-
-
-def _missing(series: Any) -> list[bool]:
-    try:
-        return [bool(gone) for gone in series.isna()]
-    except Exception:  # what a cell says when it is compared with itself may fail in any way
-        return [value is None for value in series]
+        return texts_of(series.cat.categories).take(pa.array(codes, mask=codes < 0))
+    is_any = getattr(series.dtype, "kind", "O") == "O" and not hasattr(series.array, "__arrow_array__")
+    # Text that is held by Python may be what UTF-8 does not hold: half of a pair of surrogates.
+    return texts_of(series) if is_any or getattr(series.dtype, "storage", "") == "python" else None
 
 
 def _chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

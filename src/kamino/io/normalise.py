@@ -20,6 +20,7 @@ from kamino.io.odd_cells import readable_text, spelled_dictionary, whole_days
 
 FIRST_DAY = datetime.date(1, 1, 1)
 LAST_DAY = datetime.date(9999, 12, 31)
+_NO_SHIFT = ("UTC", "Etc/UTC", "Z", "+00:00", "GMT")
 
 
 def normalise_table(
@@ -29,9 +30,9 @@ def normalise_table(
 
     With `nan_is_null`, a float NaN becomes null: in pandas it is the mark of a missing value. With `private`, a cell
     that its column cannot hold (a date outside the calendar, a date64 with a time, bytes that are not UTF-8) becomes
-    null instead of an error, which would tell that there is one; numbers in a dictionary become text, since one 2.5
-    makes all of them floats. With `ticks`, durations and times of day become whole numbers of their unit. A column that
-    is declared without nulls stays so.
+    null instead of an error, which would tell that there is one; what is in a dictionary becomes text, since one 2.5
+    makes floats of all numbers. With `ticks`, durations and times of day become whole numbers of their unit. A column
+    that is declared without nulls stays so.
 
     Guarantees:
         - Only the types named above come out.  [test_types_that_come_out]
@@ -89,7 +90,7 @@ def check_names(names: Sequence[str], *, where: str) -> None:
 def in_calendar(column: pa.ChunkedArray) -> bool:
     """Say whether every date or timestamp lies in the years 1 to 9999, the range Python and SQL agree on.
 
-    With a zone it is a day less at both ends, since the local time has to lie in the range too.
+    With a zone other than UTC it is a day less at both ends, since the local time has to lie in the range too.
     """
     if _is_always_inside(column.type):
         return True
@@ -112,7 +113,7 @@ def _calendar(kind: pa.DataType) -> tuple[int, int]:
     if pa.types.is_date32(kind):
         return first, last
     per_day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}[kind.unit]
-    margin = 0 if kind.tz is None else 1
+    margin = 0 if kind.tz in (None, *_NO_SHIFT) else 1
     return (first + margin) * per_day, (last + 1 - margin) * per_day - 1
 
 
@@ -178,16 +179,12 @@ def _decode(column: pa.ChunkedArray, *, private: bool) -> pa.ChunkedArray:
             return _uuid_text(column)
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
     if pa.types.is_dictionary(column.type):
-        if private and _is_number(column.type.value_type):
+        if private:
             return spelled_dictionary(column)
         column = pc.cast(column, column.type.value_type)
     if pa.types.is_run_end_encoded(column.type):
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type=column.type.value_type)
     return column
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _uuid_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from kamino.io.spelling_cells import spell_scalar
 
 MILLISECONDS_PER_DAY = 86_400_000
 _LAST_DATE32 = 2**31 - 1
@@ -25,30 +26,6 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def spell(value: object) -> str | None:
-    """Return the text of a cell by itself; None where it has none.
-
-    A whole float is spelled as the integer it equals: whether a column holds 1 or 1.0 depends on its other cells.
-
-    Guarantees:
-        Nothing that a cell holds raises.  [test_a_cell_without_text_is_null]
-    """
-    try:
-        if isinstance(value, float | np.floating) and value == value and abs(value) != float("inf"):
-            whole = int(value)
-            return str(whole) if whole == value else repr(float(value))
-        text = str(value)
-        text.encode("utf-8")
-    except Exception:  # a cell may hold any object, whose text may fail in any way
-        return None
-    return text
-
-
-def texts_of(values: list[Any]) -> pa.Array:
-    """Return the text of each value, null where it is None or has none."""
-    return pa.array([None if value is None else spell(value) for value in values], pa.string())
 
 
 def readable_text(column: pa.ChunkedArray, *, otherwise: str | None = None) -> pa.ChunkedArray | None:
@@ -89,12 +66,43 @@ def whole_days(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     return pa.chunked_array(chunks, type=pa.date32()), odd
 
 
+def as_declared(table: pa.Table, declared: pa.Schema) -> pa.Table:
+    """Return the columns in the types that are declared for them, null where a cell does not fit."""
+    columns = [_cast(table.column(field.name), field.type) for field in declared]
+    return pa.Table.from_arrays(columns, schema=declared)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowException:
+        return pa.chunked_array([pa.array([_held(cell, kind) for cell in column], kind)])
+
+
+def _held(cell: pa.Scalar, kind: pa.DataType) -> object:
+    try:
+        return cell.cast(kind).as_py()
+    except (pa.ArrowException, ValueError, OverflowError):
+        return None
+
+
 def spelled_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a dictionary column of numbers as text: which type its values have depends on all of them."""
-    chunks = []
-    for chunk in column.chunks:
-        values = chunk.dictionary
-        if pa.types.is_floating(values.type):
-            values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-        chunks.append(texts_of(values.to_pylist()).take(chunk.indices))
-    return pa.chunked_array(chunks, type=pa.string())
+    """Return a dictionary column as text, each cell spelled by itself: which type its values have depends on all.
+
+    One 2.5 among integers makes all of them floats, one with a longer fraction gives all decimals its scale, and one
+    nanosecond all times its unit.
+
+    Guarantees:
+        What a cell becomes follows from its value alone.  [test_a_dictionary_is_spelled_cell_by_cell]
+    """
+    return pa.chunked_array([_listed(chunk).take(chunk.indices) for chunk in column.chunks], type=pa.string())
+
+
+def _listed(chunk: pa.DictionaryArray) -> pa.Array:
+    """The texts of the values of a dictionary."""
+    values, kind = chunk.dictionary, chunk.type.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+        return values.cast(pa.string())
+    return pa.array([spell_scalar(value) for value in values], pa.string())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ def read_parquet(path: Path, *, private: bool = False, choose: Choose = every_co
     try:
         with pq.ParquetFile(path) as file:
             table = file.read()
-            listed = listed_numbers(file) if private else ()
+            listed = listed_types(file) if private else {}
     except PermissionError:
         raise
     # The library's own text may quote bytes of the file, so it is not passed on.
@@ -33,23 +33,31 @@ def read_parquet(path: Path, *, private: bool = False, choose: Choose = every_co
             f"{path}: not a readable Parquet file: damaged, cut short, or of another format. Write it again."
         ) from None
     table = chosen_columns(table.drop_columns(unnamed_index(table)), choose, where=str(path))
-    for name in listed:
-        if name in table.column_names:
-            position = table.column_names.index(name)
-            table = table.set_column(position, name, table.column(name).dictionary_encode())
-    return normalise_table(table, where=str(path), private=private)
+    return normalise_table(as_listed(table, listed), where=str(path), private=private)
 
 
-def listed_numbers(file: pq.ParquetFile) -> tuple[str, ...]:
-    """The columns that were written as dictionaries of numbers, which reading would give back as plain numbers."""
+def listed_types(file: pq.ParquetFile) -> dict[str, pa.DataType]:
+    """The columns that were written as dictionaries, which may come back plain, and the types of their values."""
     stored = (file.metadata.metadata or {}).get(b"ARROW:schema")
     if stored is None:
-        return ()
+        return {}
     try:
         written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
-    except (pa.ArrowException, ValueError, OSError):
-        return ()
-    return tuple(field.name for field in written if pa.types.is_dictionary(field.type))
+    except Exception:  # types of other libraries are read by these, and fail in any way
+        return {}
+    return {field.name: field.type.value_type for field in written if pa.types.is_dictionary(field.type)}
+
+
+def as_listed(table: pa.Table, listed: Mapping[str, pa.DataType]) -> pa.Table:
+    """The table with these columns as dictionaries again, of durations too, which reading gives back as integers."""
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        if name not in listed or pa.types.is_dictionary(column.type):
+            continue
+        if pa.types.is_integer(column.type) and pa.types.is_duration(listed[name]):
+            column = column.cast(listed[name])
+        table = table.set_column(place, name, column.dictionary_encode())
+    return table
 
 
 def unnamed_index(table: pa.Table) -> list[str]:

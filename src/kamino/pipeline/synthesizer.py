@@ -310,12 +310,11 @@ class Synthesizer(Parameterised):
         refuse_unread(reading, self.constraints, self.schema, settings.privacy_unit.column)
         reading = named_by(reading, table, self.schema, settings.privacy_unit.column)
         guarded = not settings.trust_domain
-        kind, by_type = kind_of(table, trust_domain=not guarded), kind_of(table)
         catalogue = read_catalogue(table, reading.query)
-        listed = kind.domains if kind is not None else declared_enums(table, reading.query)
         private = read_private(table, settings, reading, catalogue)
-        kind = None if kind is None else kind.only(private.names)
         columns = private.without_rows().schema
+        kind, by_type = kind_of(table, columns, trust_domain=not guarded), kind_of(table, columns)
+        listed = kind.domains if kind is not None else declared_enums(table, reading.query)
         if catalogue is not None:
             catalogue = catalogue.select(list(private.names))
         self._catalogue = catalogue

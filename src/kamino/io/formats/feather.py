@@ -14,13 +14,21 @@ def read_feather(path: Path, *, private: bool = False, choose: Choose = every_co
     """Read a `.feather` or `.arrow` file, with plain column types."""
     try:
         with pa.OSFile(str(path), "rb") as source, pa.ipc.open_file(source) as reader:
-            table = reader.read_all()
-    except PermissionError:
+            table = chosen_columns(reader.read_all(), choose, where=str(path))
+    except (PermissionError, InputError):
         raise
-    # The library's own text may quote bytes of the file, so it is not passed on.
-    except (pa.ArrowException, OSError):
+    # The library's own text may quote bytes of the file, so it is not passed on. Types of other libraries, such as the
+    # periods of pandas, are read by these, and fail in any way.
+    except Exception:
         raise InputError(
             f"{path}: not a readable Feather file (version 2): damaged, cut short, or of another format. "
             "Write it again."
         ) from None
-    return normalise_table(chosen_columns(table, choose, where=str(path)), where=str(path), private=private)
+    for field in table.schema:
+        if pa.types.is_dictionary(field.type) and isinstance(field.type.value_type, pa.BaseExtensionType):
+            kind = field.type.value_type.extension_name
+            raise InputError(
+                f"{path}: column '{field.name}' is a dictionary of {kind}, which Arrow does not read back. Write its "
+                "values as text, or leave the column out."
+            )
+    return normalise_table(table, where=str(path), private=private)

@@ -23,6 +23,7 @@ _PLAIN = (
     *(pa.time64(unit) for unit in ("us", "ns")),
 )
 _BY_TEXT = {str(kind): kind for kind in _PLAIN}
+_TEXTS = ("string", "large_string", "string_view")
 _ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=([\w/+:-]+)\]")
 _DECIMAL = re.compile(r"decimal(128|256)\((\d+), (-?\d+)\)")
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=([01])>")
@@ -31,6 +32,24 @@ _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=(u?int\d+), ordered=(
 def types_of(schema: pa.Schema) -> dict[str, str]:
     """The type of each column as text, and whether it may hold nulls."""
     return {each.name: f"{each.type}{'' if each.nullable else _NOT_NULL}" for each in schema}
+
+
+def sealed_type_of(text: str, plain: pa.DataType) -> str:
+    """The type that a column comes back with, of which the sealed table has values of the type `plain`.
+
+    The type of the values of a dictionary, and the width of its indices, follow from the cells: what comes back is a
+    dictionary of texts, as they were read.
+
+    >>> sealed_type_of("dictionary<values=int64, indices=int8, ordered=0>", pa.string())
+    'dictionary<values=string, indices=int32, ordered=0>'
+    """
+    mark = _NOT_NULL if text.endswith(_NOT_NULL) else ""
+    name = text.removesuffix(_NOT_NULL)
+    if not pa.types.is_string(plain) or name in _TEXTS:
+        return text
+    if name.startswith("dictionary<"):
+        return f"dictionary<values=string, indices=int32, ordered={int(name.endswith('ordered=1>'))}>{mark}"
+    return f"{plain}{mark}"
 
 
 def arrow_type(text: str) -> pa.DataType | None:

@@ -37,15 +37,6 @@ class FrameKind:
         """The kind without the types of some columns, which are then as the schema has them."""
         return replace(self, types={name: text for name, text in self.types.items() if name not in names})
 
-    def only(self, names: Collection[str]) -> FrameKind:
-        """The kind of the frame with these columns alone; of those that are left out, nothing stays.
-
-        Guarantees:
-            No name and no type of a column that is not read is kept.  [test_what_is_left_out_leaves_no_trace]
-        """
-        kept = self.without([name for name in self.types if name not in names])
-        return replace(kept, domains={name: values for name, values in self.domains.items() if name in names})
-
     def to_json(self) -> dict[str, Any]:
         """Plain data that `json.dumps` takes."""
         return {"library": self.library, "types": dict(self.types)}
@@ -67,38 +58,55 @@ def _is_type(text: str) -> bool:
     return len(text) <= _MOST_TEXT and _SAFE.fullmatch(text) is not None
 
 
-def kind_of(frame: object, *, trust_domain: bool = False) -> FrameKind | None:
+def kind_of(frame: object, sealed: pa.Schema, *, trust_domain: bool = False) -> FrameKind | None:
     """The kind of a frame; None for a file, a query, or a frame of another library, which come back as pyarrow.
 
-    With `trust_domain`, the categories of an unordered category, and intervals, count as listed by its type too.
-    Without it they do not: `astype("category")` lists the cells, and `pandas.cut` takes its bounds from them.
+    It is made from the names and types of the `sealed` table, and from what the frame declares beside these: its
+    library, and of each column what texts, numbers and times are kept in, such as a category or a type with nulls.
+
+    With `trust_domain`, the categories of an unordered category, and intervals, count as listed by its type too, and
+    the types of values in categories and objects are kept. Without it they are not: `astype("category")` lists the
+    cells, `pandas.cut` takes its bounds from them, and one cell decides the type of all values.
 
     Guarantees:
         It can be saved with a model, whatever a type is called.  [test_a_model_of_any_frame_can_be_loaded]
+        Frames of one library that are sealed as the same table have one kind.  [test_no_cell_decides_what_comes_back]
+        No name and no type of a column that is not read is kept.  [test_what_is_left_out_leaves_no_trace]
     """
-    found = None if isinstance(frame, str | os.PathLike) else _kind_of(frame, trust_domain=trust_domain)
-    return None if found is None else found.told()
+    found = None if isinstance(frame, str | os.PathLike) else _kind_of(frame, trusted=trust_domain)
+    if found is None:
+        return None
+    types = {name: found.types[name] for name in sealed.names if name in found.types}
+    if not trust_domain:
+        types = {name: _sealed_type(found.library, text, sealed.field(name).type) for name, text in types.items()}
+    domains = {name: values for name, values in found.domains.items() if name in sealed.names}
+    return replace(found, types=types, domains=domains).told()
 
 
-def _kind_of(frame: object, *, trust_domain: bool) -> FrameKind | None:
+def _sealed_type(library: str, text: str, plain: pa.DataType) -> str:
+    """The type of a column that comes back, which was declared as `text` and sealed with values of the type `plain`."""
+    from kamino.io.frame_types import arrow_types, pandas_types, polars_types
+
+    types = {"pandas": pandas_types, "polars": polars_types, "pyarrow": arrow_types}[library]
+    return types.sealed_type_of(text, plain)
+
+
+def _kind_of(frame: object, *, trusted: bool) -> FrameKind | None:
+    """The kind of a frame with the types that it declares, of all its columns."""
     from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe  # slow to import
 
+    from kamino.io.frame_types import arrow_types, pandas_types, polars_types
+
     if is_pandas_dataframe(frame):
-        from kamino.io.frame_types.pandas_types import domains_of, types_of
-
-        types = types_of(frame, trusted=trust_domain)
-        return FrameKind(library="pandas", types=types, domains=domains_of(frame, trusted=trust_domain))
+        types = pandas_types.trusted_types_of(frame) if trusted else pandas_types.types_of(frame)
+        return FrameKind(library="pandas", types=types, domains=pandas_types.domains_of(frame, trusted=trusted))
     if is_polars_dataframe(frame) or is_polars_lazyframe(frame):
-        from kamino.io.frame_types import polars_types
-
         columns = frame.collect_schema() if is_polars_lazyframe(frame) else frame.schema
         return FrameKind(
             library="polars", types=polars_types.types_of(columns), domains=polars_types.domains_of(columns)
         )
     if isinstance(frame, pa.Table):
-        from kamino.io.frame_types.arrow_types import types_of as arrow_types_of
-
-        return FrameKind(library="pyarrow", types=arrow_types_of(frame.schema))
+        return FrameKind(library="pyarrow", types=arrow_types.types_of(frame.schema))
     return None
 
 

@@ -12,30 +12,55 @@ import pyarrow.compute as pc
 
 from kamino.io.frame_types import kinds
 from kamino.io.frame_types.arrow_types import arrow_type, as_type
-from kamino.io.odd_cells import spell
+from kamino.io.frame_types.arrow_types import sealed_type_of as sealed_arrow_type
+from kamino.io.spelling_cells import spell
 from kamino.schema import Schema
 
-_CATEGORY = re.compile(r"category\[([\w-]+|(?:interval|period|datetime64)\[[^\]]+\](?:, \w+\])?)(, ordered)?\]")
+_CATEGORY = re.compile(
+    r"category(?:\[([\w-]+|(?:interval|period|datetime64)\[[^\]]+\](?:, \w+\])?)(, ordered)?\])?(, ordered)?"
+)
 _INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
 _SPAN = re.compile(r"timedelta64\[(s|ms|us|ns)\]")
 _PERIOD = re.compile(r"period\[([\w-]+)\]")
 _OBJECTS = re.compile(r"object\[(.+)\]")
 _NULLABLE = re.compile(r"(U?Int(8|16|32|64)|Float(32|64)|boolean|str)")
 _STRING = re.compile(r"string:(python|pyarrow)")
+_BY_ARROW = "[pyarrow]"
+# Types of text. The first is what pandas itself gives to texts: objects in version 2, a type of its own since.
+_TEXTS = ("str", "string:python", "string:pyarrow", "large_string[pyarrow]", "string_view[pyarrow]")
 _PLAIN = re.compile(r"(u?int(8|16|32|64)|float(16|32|64)|bool|datetime64\[(s|ms|us|ns)(, [\w/+:-]+)?\])")
 # What numpy's types without a null become where nulls are possible.
 _WITH_NULLS = {"bool": "boolean", **{f"{s}int{b}": f"{s.upper()}Int{b}" for s in ("", "u") for b in (8, 16, 32, 64)}}
 _NO_TIME = np.iinfo(np.int64).min
 
 
-def types_of(frame: Any, *, trusted: bool) -> dict[str, str]:
-    """The type of each column as text; of a category with the type of its values, and whether it is ordered.
-
-    If `trusted`, of objects with the type that holds them all, which depends on the cells.
-    """
-    kinds = {str(name): _text(kind) for name, kind in zip(frame.columns, frame.dtypes, strict=True)}
-    objects = [place for place, kind in enumerate(kinds.values()) if kind == "object"] if trusted else []
+def trusted_types_of(frame: Any) -> dict[str, str]:
+    """The type of each column as text; of objects with the type that holds them all, which depends on the cells."""
+    kinds = types_of(frame)
+    objects = [place for place, kind in enumerate(kinds.values()) if kind == "object"]
     return kinds | {str(frame.columns[place]): _text_of_objects(frame.iloc[:, place]) for place in objects}
+
+
+def types_of(frame: Any) -> dict[str, str]:
+    """The type of each column as text; of a category with the type of its values, and whether it is ordered."""
+    return {str(name): _text(kind) for name, kind in zip(frame.columns, frame.dtypes, strict=True)}
+
+
+def sealed_type_of(text: str, plain: pa.DataType) -> str:
+    """The type that a column comes back with, of which the sealed table has values of the type `plain`.
+
+    The values of a category are of any type, and so are objects: what comes back are texts, as they were read.
+
+    >>> sealed_type_of("category[int64, ordered]", pa.string()), sealed_type_of("object", pa.string())
+    ('category, ordered', 'str')
+    """
+    if not pa.types.is_string(plain) or text in _TEXTS:
+        return text
+    if text.startswith("category"):
+        return "category, ordered" if text.rstrip("]").endswith(", ordered") else "category"
+    if text.endswith(_BY_ARROW):
+        return sealed_arrow_type(text.removesuffix(_BY_ARROW), plain) + _BY_ARROW
+    return _TEXTS[0]
 
 
 def _text_of_objects(series: Any) -> str:
@@ -49,7 +74,7 @@ def _text(kind: Any) -> str:
     if str(kind) == "category":
         return f"category[{kind.categories.dtype}{', ordered' if kind.ordered else ''}]"
     if hasattr(kind, "pyarrow_dtype"):
-        return f"{kind.pyarrow_dtype}[pyarrow]"
+        return f"{kind.pyarrow_dtype}{_BY_ARROW}"
     return f"string:{kind.storage}" if str(kind) == "string" else str(kind)
 
 
@@ -72,7 +97,7 @@ def domains_of(frame: Any, *, trusted: bool) -> dict[str, tuple[str, ...] | tupl
     for name, kind in zip(frame.columns, frame.dtypes, strict=True):
         if str(kind) == "category" and (trusted or (kind.ordered and not has_spans(kind))):
             listed = kind.categories.tolist()
-            values = kinds.plain_domain([str(value) for value in listed] if has_spans(kind) else listed)
+            values = kinds.plain_domain([spell(value) for value in listed] if has_spans(kind) else listed)
             # Text that is not UTF-8 cannot be listed.
             if values is not None and all(spell(value) is not None for value in values):
                 found[str(name)] = values
@@ -102,7 +127,8 @@ def _column(pandas: Any, column: pa.ChunkedArray, text: str, name: str, schema: 
 
 def _as_type(pandas: Any, column: pa.ChunkedArray, text: str, name: str, schema: Schema) -> Any:
     if found := _CATEGORY.fullmatch(text):
-        return _category(pandas, column, kinds.categories_in(schema, name), found[1], ordered=found[2] is not None)
+        is_ordered = found[2] is not None or found[3] is not None
+        return _category(pandas, column, kinds.categories_in(schema, name), found[1] or "", ordered=is_ordered)
     if found := _SPAN.fullmatch(text):
         return pandas.Series(_ticks(column).view(f"m8[{found[1]}]"))
     if found := _PERIOD.fullmatch(text):
@@ -110,21 +136,26 @@ def _as_type(pandas: Any, column: pa.ChunkedArray, text: str, name: str, schema:
         return pandas.Series(pandas.arrays.PeriodArray(_ticks(column), dtype=kind))
     if found := _STRING.fullmatch(text):
         return pandas.Series(pandas.arrays.ArrowExtensionArray(column)).astype(pandas.StringDtype(found[1]))
-    if text.endswith("[pyarrow]"):
-        kind = arrow_type(text.removesuffix("[pyarrow]"))
+    if text.endswith(_BY_ARROW):
+        kind = arrow_type(text.removesuffix(_BY_ARROW))
         held = None if kind is None else as_type(column, kind, None)
         return None if held is None else pandas.Series(pandas.arrays.ArrowExtensionArray(held))
     if found := _OBJECTS.fullmatch(text):
         kind = arrow_type(found[1])
         held = None if kind is None else as_type(column, kind, None)
         return None if held is None else pandas.Series(held.to_pylist(), dtype=object)
-    if text == "object" and pa.types.is_string(column.type):
-        return pandas.Series(column.to_pylist(), dtype=object)
+    if text in ("object", "str") and pa.types.is_string(column.type):
+        return pandas.Series(column.to_pylist(), dtype=object if text == "object" else _own_text(pandas))
     if schema[name].nullable:
         text = _WITH_NULLS.get(text, text)
     if _NULLABLE.fullmatch(text):
         return pandas.Series(pandas.arrays.ArrowExtensionArray(column)).astype(text)
     return column.to_pandas().astype(text) if _PLAIN.fullmatch(text) else None
+
+
+def _own_text(pandas: Any) -> Any:
+    """The type that pandas gives to texts."""
+    return pandas.Series([""]).dtype
 
 
 def _ticks(column: pa.ChunkedArray) -> Any:
@@ -142,6 +173,10 @@ def _category(pandas: Any, column: pa.ChunkedArray, values: Any, kind: str, *, o
 
 
 def _index(pandas: Any, values: list[Any], kind: str) -> Any:
+    """The values as an index of a type; of the type that pandas gives to them where none is named."""
+    if not kind:
+        texts = all(isinstance(value, str) for value in values)
+        return pandas.Index(values, dtype=_own_text(pandas) if texts else None)
     try:
         index = _values(pandas, values, kind).astype(kind)
     except (TypeError, ValueError, OverflowError):

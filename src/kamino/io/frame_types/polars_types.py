@@ -13,6 +13,7 @@ from kamino.schema import Schema
 
 _SPAN = re.compile(r"Duration\(time_unit='(ms|us|ns)'\)")
 _ENUM, _CATEGORICAL, _LEXICAL = "Enum", "Categorical", "Categorical lexical"
+_TEXTS = ("String", _ENUM, _CATEGORICAL, _LEXICAL)
 
 
 def types_of(columns: Mapping[str, Any]) -> dict[str, str]:
@@ -25,6 +26,15 @@ def _text(kind: str) -> str:
     if kind.startswith(f"{_CATEGORICAL}("):
         return _LEXICAL if "lexical" in kind else _CATEGORICAL
     return _ENUM if kind.startswith(f"{_ENUM}(") else kind
+
+
+def sealed_type_of(text: str, plain: pa.DataType) -> str:
+    """The type that a column comes back with, of which the sealed table has values of the type `plain`.
+
+    >>> sealed_type_of("Categorical", pa.string()), sealed_type_of("Null", pa.string())
+    ('Categorical', 'String')
+    """
+    return text if not pa.types.is_string(plain) or text in _TEXTS else "String"
 
 
 def domains_of(columns: Mapping[str, Any]) -> dict[str, tuple[str, ...] | tuple[int, ...]]:

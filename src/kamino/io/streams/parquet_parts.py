@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.normalise import Choose, chosen_columns, every_column, normalise_table
-from kamino.io.parquet import batches_of, listed_numbers, unnamed_index
+from kamino.io.parquet import as_listed, batches_of, listed_types, unnamed_index
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
 
@@ -63,7 +63,7 @@ class ParquetParts:
 
         try:
             with pq.ParquetFile(path) as file:
-                listed = listed_numbers(file) if self._private else ()
+                listed = listed_types(file) if self._private else {}
                 for batch in batches_of(file, names, self._part_rows):
                     yield from self._plain(pa.Table.from_batches([batch]).select(names), listed, path).to_batches()
         except PermissionError:
@@ -78,7 +78,7 @@ class ParquetParts:
         try:
             with pq.ParquetFile(path) as file:
                 empty = file.schema_arrow.empty_table()
-                listed = listed_numbers(file) if self._private else ()
+                listed = listed_types(file) if self._private else {}
         except PermissionError:
             raise
         except (pa.ArrowException, OSError):
@@ -86,12 +86,9 @@ class ParquetParts:
         chosen = chosen_columns(empty.drop_columns(unnamed_index(empty)), self._choose, where=str(path))
         return self._plain(chosen, listed, path).schema
 
-    def _plain(self, table: pa.Table, listed: Sequence[str], path: Path) -> pa.Table:
+    def _plain(self, table: pa.Table, listed: Mapping[str, pa.DataType], path: Path) -> pa.Table:
         """The columns as reading the whole file would give them."""
-        for name in (each for each in listed if each in table.column_names):
-            position = table.column_names.index(name)
-            table = table.set_column(position, name, table.column(name).dictionary_encode())
-        return normalise_table(table, where=str(path), private=self._private)
+        return normalise_table(as_listed(table, listed), where=str(path), private=self._private)
 
 
 def unreadable(path: Path) -> InputError:
