@@ -27,6 +27,7 @@ def read_frame(frame: object, *, private: bool = False, choose: Choose = every_c
         - In polars and pyarrow NaN is a number, and stays.  [test_nan_stays_a_number_outside_pandas]
         - Categories that are intervals or periods are text.  [test_intervals_come_back]
         - With `private`, columns of objects and of categories are text.  [test_object_columns_stay_text]
+        - With `private`, no row decides how others are read.  [test_no_row_decides_how_others_are_read]
     """
     import narwhals as nw  # slow to import: only where there is a frame
     from narwhals.dependencies import is_dask_dataframe, is_pandas_dataframe

@@ -93,9 +93,10 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
             `#table` behind it or a query; `spark://host:port` or `spark://local[2]` with a query; or a pandas, polars,
             pyarrow or Spark frame.
         private: Let no name, no type and no error depend on what the rows hold: CSV, JSON lines, workbooks and columns
-            of Python objects stay text, as do numbers in a dictionary; `numeric` of PostgreSQL becomes a float; a cell
-            that its column cannot hold, such as a date outside the years 1 to 9999 or bytes that are not UTF-8, becomes
-            null, and so do all cells of a line that cannot be read. The columns of JSON lines are those of `reading`.
+            of Python objects stay text, as does what is in a category or a dictionary; `numeric` of PostgreSQL becomes
+            a float; a cell that its column cannot hold, such as a date outside the years 1 to 9999 or bytes that are
+            not UTF-8, becomes null, and so do all cells of a line that cannot be read. The columns of JSON lines are
+            those of `reading`.
         query: For a URL: a single SELECT, or the name of a table. It runs read-only. For a workbook: a sheet.
         reading: How text files are written, and which columns are kept.
 
