@@ -9,7 +9,7 @@ EXTRAS := postgres pandas polars neural signed excel
 QUICK := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo docs test test-slow test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
+.PHONY: help install install-dev demo docs test test-slow test-processors test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -43,6 +43,9 @@ test-slow: install-dev ## pass the slow statistical tests, and try examples that
 
 fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),1)
+
+test-processors: install-dev ## pass the quick tests as five other processors would, or KINDS=1, or TESTS="tests/model ..." (an hour)
+	$(QUICK) $(BIN)/python -m tests.processors $(if $(KINDS),--kinds $(KINDS)) $(TESTS)
 
 test-oldest: install-dev ## pass the tests (but the one against mbi, which needs a newer jax) with the lowest versions that pyproject.toml allows
 	@$(PIP) uv

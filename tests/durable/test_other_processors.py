@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy._core import _multiarray_umath as umath
 from tests.durable.test_runs import stopped
 from tests.model.memory import MemoryMeasurer
+from tests.processors import environment
 
 from kamino.errors import LedgerError, ModelError
 from kamino.model.marginal import fit_marginal
@@ -175,18 +175,11 @@ print(json.dumps({"entries": entries, "violations": counted, "rows": drawn.num_r
 """
 
 
-def elsewhere() -> dict[str, str]:
-    """The variables that make OpenBLAS and numpy compute as on an old processor; others are this one's."""
-    features = umath.__cpu_features__
-    wide = [name for name in umath.__cpu_dispatch__ if features.get(name)]
-    return {**os.environ, "OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": " ".join(wide)}
-
-
 def test_what_is_asked_for_follows_from_no_kernel() -> None:
     """On two kinds of processors a run with a seed asks for the same, to the last digit, and keeps its rules."""
     runs = [
         subprocess.Popen([sys.executable, "-c", _ASKED], env=env, stdout=subprocess.PIPE, text=True)
-        for env in (dict(os.environ), elsewhere())
+        for env in (dict(os.environ), environment("Nehalem"))
     ]
     here, there = (json.loads(run.communicate(timeout=120)[0]) for run in runs)
     assert here["entries"] == there["entries"]
