@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kamino.audit.planted_faults import FAULTS
+from kamino.audit.probes.policy_totals import POLICY
 from kamino.audit.subjects import SCHEMA, made_up
 from kamino.cli.app import app
 
@@ -83,6 +84,7 @@ def test_a_self_test_is_printed(audited: Any, monkeypatch: pytest.MonkeyPatch) -
     from kamino.audit import self_test, subjects
 
     monkeypatch.setattr(self_test, "FAULTS", FAULTS[1:3])
+    monkeypatch.setattr(self_test, "PROBES", (POLICY,))
     monkeypatch.setattr(self_test, "DEFAULT", (subjects.suggesting,))
     monkeypatch.setattr(self_test, "has_neural", lambda: False)
     # Both ways to print show one self-test.
@@ -100,6 +102,7 @@ def test_a_self_test_without_faults_is_printed(audited: Any, monkeypatch: pytest
     from kamino.audit import self_test
 
     monkeypatch.setattr(self_test, "FAULTS", ())
+    monkeypatch.setattr(self_test, "PROBES", ())
     monkeypatch.setattr(self_test, "DEFAULT", ())
     monkeypatch.setattr(self_test, "has_neural", lambda: False)
     assert audited("--self-test").exit_code == 0

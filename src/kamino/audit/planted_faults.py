@@ -13,6 +13,7 @@ from kamino.audit import patches, subjects
 from kamino.audit.auditing import GAME, MECHANISMS, NEIGHBOURS, NOISE, PRICE, STRANGERS
 from kamino.audit.planted.fault import Fault
 from kamino.audit.planted.ledger_faults import LEDGER_FAULTS
+from kamino.audit.planted.mechanism_faults import MECHANISM_FAULTS
 from kamino.audit.planted.noise_faults import NOISE_FAULTS
 from kamino.audit.planted.row_count_faults import ROW_COUNT_FAULTS
 
@@ -200,6 +201,7 @@ FAULTS: tuple[Fault, ...] = (
         neural=True,
     ),
     *NOISE_FAULTS,
+    *MECHANISM_FAULTS,
     *LEDGER_FAULTS,
     *ROW_COUNT_FAULTS,
 )

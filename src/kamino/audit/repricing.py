@@ -126,13 +126,16 @@ def _releases(entry: Entry, relation: Neighbours) -> Iterator[Releases]:
     """What one played release costs, from its noise; coins cost nothing."""
     if entry.kind == "coins":
         return
-    # What a row adds to a sum: to replace it moves the sum twice as far.
-    added = entry.sensitivity / (2 if relation is Neighbours.REPLACE else 1)
     rate = dict(entry.parameters).get("sampling_rate")
     if rate is not None:
-        yield Releases(noise_multiplier=entry.sigma / added, sampling_rate=rate)
+        yield Releases(noise_multiplier=entry.sigma / _added(entry, relation), sampling_rate=rate)
     else:
         yield Releases(noise_multiplier=noise_multiplier(entry))
+
+
+def _added(entry: Entry, relation: Neighbours) -> float:
+    """What a row adds to a sum over a sample: to replace it moves the sum twice as far."""
+    return entry.sensitivity / (2 if relation is Neighbours.REPLACE else 1)
 
 
 def noise_multiplier(entry: Entry) -> float:
@@ -164,9 +167,13 @@ def _unlike(ledger: Ledger) -> Iterator[str]:
     for entry in ledger.entries:
         for event, _ in entry.events:
             if isinstance(event, GaussianEvent):
-                charged = event.multiplier(ledger.budget.neighbours)
-                if charged > noise_multiplier(entry) * (1 + _ROUNDING):
-                    yield f"{entry.what} is charged for more noise than it has"
+                charged, has = event.multiplier(ledger.budget.neighbours), noise_multiplier(entry)
+            elif isinstance(event, PoissonGaussianEvent):
+                charged, has = event.noise_multiplier, entry.sigma / _added(entry, ledger.budget.neighbours)
+            else:
+                continue
+            if charged > has * (1 + _ROUNDING):
+                yield f"{entry.what} is charged for more noise than it has"
 
 
 def _rare(entry: Entry, max_rows: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -97,7 +98,8 @@ def catch(fault: Fault) -> Caught:
         The code is as before.  [test_faults_are_taken_out_again]
     """
     problems: tuple[str, ...] = ()
-    with fault.plant(), contextlib.redirect_stderr(io.StringIO()):
+    with fault.plant(), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a fault makes numpy say is not asked
         # Training samples rows: in one run of about fifty none of its steps sees the row that makes the difference.
         for _ in range(_TRIES if fault.neural else 1):
             problems = problems or fault.look()

@@ -144,6 +144,22 @@ def found(**settings: Any) -> Subject:
     return subject_of("found domains", table, None, _NONE, Settings(**{"epsilon": 4.0, **settings}))
 
 
+def found_texts(**settings: Any) -> Subject:
+    """Categories of two attributes found within the budget, with a unit of up to three rows."""
+    rng = np.random.default_rng(6)
+    words, rows = np.array(["one", "two", "three", "four"]), 900
+    table = pa.table(
+        {
+            "who": np.arange(rows) // 3,
+            "first": words[np.minimum(rng.geometric(0.5, rows) - 1, 3)],
+            "second": words[np.minimum(rng.geometric(0.6, rows) - 1, 3)],
+        }
+    )
+    schema = Schema(attributes={"who": SCHEMA["who"], "first": Categorical(), "second": Categorical()})
+    chosen = Settings(**{"epsilon": 8.0, "unit": "who", "max_rows": 3, **settings})
+    return subject_of("found texts, a unit of three rows", table, schema, _NONE, chosen)
+
+
 def with_unit(**settings: Any) -> Subject:
     """A unit of up to three rows."""
     chosen = Settings(**{"unit": "who", "max_rows": 3, **settings})
@@ -188,5 +204,5 @@ def paper(**settings: Any) -> Subject:
     return _neural("the paper's way as printed", _SOFT, Settings.of("printed", **settings))
 
 
-DEFAULT: tuple[Callable[..., Subject], ...] = (declared, found, with_unit, replaced, suggesting)
+DEFAULT: tuple[Callable[..., Subject], ...] = (declared, found, found_texts, with_unit, replaced, suggesting)
 NEURAL: tuple[Callable[..., Subject], ...] = (neural, paper)

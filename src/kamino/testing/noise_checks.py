@@ -2,8 +2,8 @@
 
 A replay compares outputs, and noise that is drawn once for all passes it. Here the noise of a recorded run, what was
 released less what is true, is looked at by itself. All coins must differ; no two releases may have noise that goes
-together; no vector may have one number for all of its coordinates; and the mean square, in declared deviations, is
-near 1, their mean near 0.
+together, and no two parts of one; no vector may have one number for all of its coordinates; and the mean square, in
+declared deviations, is near 1, their mean near 0.
 
 >>> from kamino.privacy.noise import SeededNoise
 >>> from kamino.testing.replay import record
@@ -35,6 +35,8 @@ Record = tuple[Entry, Truth, object]
 _FEWEST = 16
 _ALIKE = 0.95
 _DEVIATIONS = 6.0
+# Sums of so many products of independent noise, by their deviation: beyond it less often than once in 10^11 (Chernoff).
+_FEWEST_PRODUCTS, _FAR = 50, 8.5
 
 
 def noise_problems(records: Sequence[Record]) -> tuple[str, ...]:
@@ -46,7 +48,14 @@ def noise_problems(records: Sequence[Record]) -> tuple[str, ...]:
         Too little noise is seen.  [test_half_of_the_noise_is_seen]
     """
     noises = dict(_noises(records))
-    return (*_coins(records), *_constant(noises), *_alike(noises), *_size(noises), *_centre(noises))
+    return (
+        *_coins(records),
+        *_constant(noises),
+        *_repeated(noises),
+        *_alike(noises),
+        *_size(noises),
+        *_centre(noises),
+    )
 
 
 def _noises(records: Sequence[Record]) -> Iterator[tuple[int, NDArray[np.float64]]]:
@@ -69,6 +78,18 @@ def _constant(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:
     for number, noise in noises.items():
         if len(noise) >= _FEWEST and np.ptp(noise) == 0:
             yield f"release {number} has one number as the noise of all its coordinates"
+
+
+def _repeated(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:
+    """Vectors whose noise goes together with itself some places further on, whatever the distance."""
+    for number, noise in noises.items():
+        lags = np.arange(1, len(noise) - _FEWEST_PRODUCTS + 1)
+        if not len(lags) or np.ptp(noise) == 0:
+            continue
+        spectrum = np.fft.rfft(noise, 2 * len(noise))
+        sums = np.fft.irfft(np.abs(spectrum) ** 2, 2 * len(noise))[lags]
+        if (np.abs(sums) > _FAR * np.sqrt(len(noise) - lags)).any():
+            yield f"release {number} has noise that goes together with itself"
 
 
 def _alike(noises: dict[int, NDArray[np.float64]]) -> Iterator[str]:

@@ -52,7 +52,7 @@ class Fault:
     def look(self) -> tuple[str, ...]:
         """Return what the check or the probe finds in the code as it is now."""
         if isinstance(self.check, Probe) or self.subject is None:
-            return self.check.find()  # type: ignore[call-arg]
+            return self.check.first()  # type: ignore[union-attr]
         return self.check.find(observe(self.subject(), runs=self.runs))
 
 
@@ -61,10 +61,12 @@ def patched(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Put something in the place of a name of a module or a class, which must be its own and no inherited one."""
     clean = owner.__dict__[name]
     setattr(owner, name, value)
+    _forget()
     try:
         yield
     finally:
         setattr(owner, name, clean)
+        _forget()
 
 
 @contextmanager
@@ -94,11 +96,21 @@ def edited(owner: Any, name: str, old: str, new: str) -> AbstractContextManager[
 def everywhere(clean: Any, planted: Any) -> Iterator[None]:
     """Put a function in the place of another in all modules of Kamino that hold it."""
     _swap(clean, planted)
+    _forget()
     try:
         yield
     finally:
         # Modules that were imported meanwhile hold it as well.
         _swap(planted, clean)
+        _forget()
+
+
+def _forget() -> None:
+    """Empty all caches: what one code computed is not what another would."""
+    for module in [each for key, each in sys.modules.items() if key.split(".")[0] == "kamino"]:
+        for value in list(vars(module).values()):
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
 
 
 def _swap(old: Any, new: Any) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from kamino.audit.probes.charged_first import CHARGING
 from kamino.audit.probes.drawn_noise import FRESHNESS, LAW
+from kamino.audit.probes.drawn_samples import SAMPLES
+from kamino.audit.probes.farthest_moves import MOVES
+from kamino.audit.probes.kept_rows import UNITS
 from kamino.audit.probes.policy_totals import POLICY
+from kamino.audit.probes.prices_again import PRICES
 from kamino.audit.probes.probe import Probe
+from kamino.audit.probes.released_noise import RELEASED
 
-PROBES: tuple[Probe, ...] = (LAW, FRESHNESS, POLICY)
+PROBES: tuple[Probe, ...] = (LAW, FRESHNESS, RELEASED, SAMPLES, MOVES, UNITS, PRICES, CHARGING, POLICY)
 
 __all__ = ["PROBES", "Probe"]

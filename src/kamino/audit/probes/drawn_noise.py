@@ -25,7 +25,7 @@ from kamino.privacy.discrete_gaussian import probabilities
 _SCALES = (0.5, 4.24, 25.0, 129.0, 300.0, 1024.0)
 _DRAWS = 400_000
 _NEAR = 3
-_FALSE_ALARM = 1e-9
+FALSE_ALARM = 1e-9
 _WINDOW = 16
 # Longer than any vector is drawn in one go.
 _LONG = 3 * 2**18 + 5
@@ -33,17 +33,15 @@ _SHORT = 64
 _FORKS = 3
 
 
-def law_problems() -> tuple[str, ...]:
-    """Return at which scales noise has not the probabilities of the discrete Gaussian."""
+def law_problems() -> Iterator[str]:
+    """Tell at which scales noise has not the probabilities of the discrete Gaussian."""
     noise = SecureNoise()
-    return tuple(
-        f"noise of scale {sigma:g} has not the law of the discrete Gaussian"
-        for sigma in _SCALES
-        if _p_value(noise.discrete_gaussian(sigma, (_DRAWS,)), sigma) < _FALSE_ALARM
-    )
+    for sigma in _SCALES:
+        if law_p_value(noise.discrete_gaussian(sigma, (_DRAWS,)), sigma) < FALSE_ALARM:
+            yield f"noise of scale {sigma:g} has not the law of the discrete Gaussian"
 
 
-def _p_value(draws: NDArray[np.int64], sigma: float) -> float:
+def law_p_value(draws: NDArray[np.int64], sigma: float) -> float:
     """Chi-square over the numbers next to zero one by one, pieces of a quarter of sigma around them, and two tails."""
     from scipy.special import chdtrc  # only when it is asked
 
@@ -63,19 +61,18 @@ def _p_value(draws: NDArray[np.int64], sigma: float) -> float:
     return float(chdtrc(int(told.sum()), statistic))
 
 
-def repeated_noise() -> tuple[str, ...]:
-    """Return where noise occurs twice: within one long vector, between two, or in two processes."""
-    found = []
+def repeated_noise() -> Iterator[str]:
+    """Tell where noise occurs twice: within one long vector, between two, or in two processes."""
     for sigma in (50.0, 300.0):
         noise = SecureNoise()
         within = _windows(noise.discrete_gaussian(sigma, (_LONG,)))
         short = [noise.discrete_gaussian(sigma, (_SHORT,)) for _ in range(2)]
         short += [SecureNoise().discrete_gaussian(sigma, (2, _SHORT // 2)).ravel() for _ in range(2)]
         if _repeats(within):
-            found.append(f"a vector of {_LONG:,} numbers of scale {sigma:g} has the same noise twice")
+            yield f"a vector of {_LONG:,} numbers of scale {sigma:g} has the same noise twice"
         elif _repeats(within, *map(_windows, short)):
-            found.append(f"two vectors of scale {sigma:g} have the same noise")
-    return (*found, *_in_processes())
+            yield f"two vectors of scale {sigma:g} have the same noise"
+    yield from _in_processes()
 
 
 def _repeats(*windows: NDArray[np.uint64]) -> bool:
@@ -137,11 +134,11 @@ LAW = Probe(
     name="law of noise",
     does="Noise of several scales is drawn, and numbers near zero, in pieces and in the tails are counted.",
     cannot="In 400,000 draws less than a hundredth more or less does not show; exact edges are tested elsewhere.",
-    find=law_problems,
+    search=law_problems,
 )
 FRESHNESS = Probe(
     name="noise only once",
     does="Long and short vectors are drawn, here and in forked processes: no 16 numbers in a row may occur twice.",
     cannot="Noise that goes together without being the same; the runs of the audit are looked at for that.",
-    find=repeated_noise,
+    search=repeated_noise,
 )

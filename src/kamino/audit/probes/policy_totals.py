@@ -48,14 +48,12 @@ class _Cost:
         return replace(self, **pairs)
 
 
-def policy_problems() -> tuple[str, ...]:
-    """Return which runs were admitted or refused wrongly, and what a ledger that is read again does not know."""
-    found: list[str] = []
+def policy_problems() -> Iterator[str]:
+    """Tell which runs were admitted or refused wrongly, and what a ledger that is read again does not know."""
     for composition in Composition:
         for seed in range(3):
             with tempfile.TemporaryDirectory() as folder:
-                found += _of_a_ledger(Path(folder) / "made-up.ledger", composition, np.random.default_rng(seed))
-    return tuple(dict.fromkeys(found))
+                yield from _of_a_ledger(Path(folder) / "made-up.ledger", composition, np.random.default_rng(seed))
 
 
 def _of_a_ledger(path: Path, composition: Composition, rng: np.random.Generator) -> Iterator[str]:
@@ -77,7 +75,10 @@ def _of_a_ledger(path: Path, composition: Composition, rng: np.random.Generator)
                 continue
             if part > 1 + _NEAR:
                 yield f"a run was admitted that goes over the policy ({composition.value} composition)"
-            total = total.plus(_spend(ledger, run, rng))
+            cost, kept = _spend(ledger, run, rng)
+            total = total.plus(cost)
+            if not kept:
+                yield "a run was charged for more than was set aside for it"
             admitted.append(run.run)
     with DurableLedger.read(path) as again:
         if list(again.runs) != admitted or again.policies != {_DATASET: policy}:
@@ -127,8 +128,11 @@ def _asked(run: PlannedRun) -> _Cost:
     return _Cost(squares=squares, finding=finding, epsilon=run.budget.epsilon, delta=run.budget.delta)
 
 
-def _spend(ledger: DurableLedger, run: PlannedRun, rng: np.random.Generator) -> _Cost:
-    """Charge a part of what was asked for, or all, and end the run in some way; return what it costs from then on."""
+def _spend(ledger: DurableLedger, run: PlannedRun, rng: np.random.Generator) -> tuple[_Cost, bool]:
+    """Charge a part of what was asked for, or all, and end the run in some way.
+
+    Return what it costs from then on, and whether a charge for more than was set aside was refused.
+    """
     asked, part = _asked(run), float(rng.choice([0.0, 0.4, 1.0]))
     charged: list[Events] = []
     if part and run.sampled:
@@ -139,18 +143,35 @@ def _spend(ledger: DurableLedger, run: PlannedRun, rng: np.random.Generator) -> 
         charged += [((DeltaEvent(delta=part * run.finding_delta), 1),)] if run.finding_delta else []
     for number, events in enumerate(charged):
         ledger.charge(run.run, Entry(kind="counts", what=f"release {number}", attributes=(), events=events))
+    kept = run.sampled or _refuses(ledger, run)
     end = _ENDS[rng.integers(3)]
     if end is None:
-        return asked
+        return asked, kept
     ledger.close_run(run.run, end)
     if not charged:
-        return _Cost()
-    return asked if run.sampled else replace(asked, squares=part * asked.squares, finding=part * asked.finding)
+        return _Cost(), kept
+    cost = asked if run.sampled else replace(asked, squares=part * asked.squares, finding=part * asked.finding)
+    return cost, kept
+
+
+def _refuses(ledger: DurableLedger, run: PlannedRun) -> bool:
+    """Whether a run is refused charges that are more than all it set aside: of mu², and of delta."""
+    more: list[Events] = [
+        ((GaussianEvent(noise_multiplier=1 / math.sqrt(1.01 * run.gaussian)), 1),),
+        ((DeltaEvent(delta=1.01 * run.finding_delta + 1e-12), 1),),
+    ]
+    for events in more:
+        try:
+            ledger.charge(run.run, Entry(kind="counts", what="more", attributes=(), events=events))
+        except BudgetError:
+            continue
+        return False
+    return True
 
 
 POLICY = Probe(
     name="policies",
     does="Made-up runs are entered in ledgers under policies, charged and ended, until they are refused.",
     cannot="Processes that ask at the same time, and files that were changed; tests of ledgers have these.",
-    find=policy_problems,
+    search=policy_problems,
 )
