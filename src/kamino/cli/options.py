@@ -153,6 +153,14 @@ DatasetOption = Annotated[
         "--dataset", help="Name of the dataset in the ledger; by default that of the file.", rich_help_panel=_LEDGER
     ),
 ]
+AnchorOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--anchor",
+        help="Keep the heads of the ledger in this file too, on another disk; a ledger that was set back is refused.",
+        rich_help_panel=_LEDGER,
+    ),
+]
 ResumeOption = Annotated[
     bool | None,
     typer.Option(
@@ -275,15 +283,15 @@ def told_constraints(path: Path | None) -> Constraints | Path:
     return read_constraints(path)
 
 
-def ledger_use(path: Path | None, dataset: str | None, resume: bool | None) -> LedgerUse | None:
+def ledger_use(path: Path | None, dataset: str | None, resume: bool | None, anchor: Path | None) -> LedgerUse | None:
     """What the options of the durable ledger ask for; what the user should know is told on standard error."""
     if path is None:
-        if dataset is not None or resume is not None:
+        if dataset is not None or resume is not None or anchor is not None:
             raise InputError(
-                "found --dataset, --resume or --no-resume without a ledger; expected --ledger FILE as well"
+                "found --dataset, --resume, --no-resume or --anchor without a ledger; expected --ledger FILE as well"
             )
         return None
-    return LedgerUse(path=path, dataset=dataset, resume=resume, tell=tell)
+    return LedgerUse(path=path, dataset=dataset, resume=resume, anchor=anchor, tell=tell)
 
 
 def tell(text: str) -> None:

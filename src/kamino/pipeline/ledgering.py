@@ -35,12 +35,14 @@ class LedgerUse:
 
     dataset: the name of what the releases are about; None for the name of the file, or the address of the database.
     resume: whether to go on with an unfinished run of the same plan: True must, False must not, None if there is one.
+    anchor: a file on another disk where the heads of the ledger are kept, so that one that was set back is refused.
     tell: is told, in a line, of what the user should know.
     """
 
     path: Path
     dataset: str | None = None
     resume: bool | None = None
+    anchor: Path | None = None
     tell: Callable[[str], None] = _silent
 
     @staticmethod
@@ -153,7 +155,10 @@ def open_run(use: LedgerUse, table: object, facts: RunFacts) -> DurableRun:
     _refuse_unfit(facts.settings)
     dataset = dataset_name(use, table)
     plan = facts.fingerprint(dataset)
-    ledger = DurableLedger.open(use.path, version=kamino.__version__)
+    is_new = use.anchor is not None and not use.anchor.exists()
+    ledger = DurableLedger.open(use.path, version=kamino.__version__, anchor=use.anchor)
+    if is_new:
+        use.tell(f"{use.anchor}: begun, to keep the heads of {use.path} from line {ledger.num_lines:,} on")
     try:
         earlier = go_on(ledger, plan, dataset) if use.resume is not False else None
         if earlier is not None:

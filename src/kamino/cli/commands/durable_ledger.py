@@ -32,6 +32,9 @@ ledger = typer.Typer(
     epilog="A ledger is made by kamino synth --ledger FILE, or by kamino ledger policy FILE.",
 )
 FileArgument = Annotated[Path, typer.Argument(help="The ledger: the FILE of kamino synth --ledger FILE.")]
+AnchorOption = Annotated[
+    Path | None, typer.Option("--anchor", help="The file that keeps the heads too: synth --anchor FILE.")
+]
 _MOST_RUNS = 50
 
 
@@ -70,15 +73,16 @@ def verify(
     head: Annotated[
         str | None, typer.Option("--head", help="A head that `kamino ledger show` printed: it must be in the chain.")
     ] = None,
+    anchor: AnchorOption = None,
 ) -> None:
     """Check every line of a ledger: nothing changed, removed or put elsewhere, and no policy exceeded.
 
-    Lines that were cut from the end are found with --head. Exit code 1 if anything is wrong.
+    Lines that were cut from the end are found with --head, or with --anchor. Exit code 1 if anything is wrong.
     """
     console = output_console()
     try:
         lines = _check_chain(file, head)
-        with DurableLedger.read(file) as found:
+        with DurableLedger.read(file, anchor=anchor) as found:
             over = [name for name, policy in found.policies.items() if not _keeps(found, policy)]
             half = found.half_line
     except LedgerError as problem:
@@ -99,7 +103,8 @@ def verify(
     console.print(
         safe(
             f"{file}: {counted(lines, 'line')}, the chain is whole"
-            f"{'' if head is None else ' and has the given head'}; every policy holds"
+            f"{'' if head is None else ' and has the given head'}"
+            f"{'' if anchor is None else f' and the last head of {anchor}'}; every policy holds"
         )
     )
 
@@ -132,6 +137,7 @@ def policy(
             help="Part of delta kept for finding categories; by default a tenth, or none if the first run needs all.",
         ),
     ] = None,
+    anchor: AnchorOption = None,
 ) -> None:
     """Set how much all runs about a dataset may cost together; without --epsilon, show the policies.
 
@@ -152,7 +158,7 @@ def policy(
         composition=composition,
         finding_delta=finding_delta,
     )
-    with DurableLedger.open(file, version=kamino.__version__) as found:
+    with DurableLedger.open(file, version=kamino.__version__, anchor=anchor) as found:
         entered = found.set_policy(wanted)
         console.print(safe(f"{dataset}: {_policy_text(entered)}"))
         if not _keeps(found, entered):
@@ -165,9 +171,10 @@ def policy(
 def close(
     file: FileArgument,
     run: Annotated[str, typer.Argument(help="The run, as `kamino ledger show` lists it.")],
+    anchor: AnchorOption = None,
 ) -> None:
     """Give up an unfinished run: what it was charged for stays charged, and what it had set aside is free again."""
-    with DurableLedger.open(file, version=kamino.__version__) as found:
+    with DurableLedger.open(file, version=kamino.__version__, anchor=anchor) as found:
         state = close_by_hand(found, run)
         output_console().print(
             safe(f"run {run}: {counted(len(state.charged), 'charge')} stay; closed as {state.outcome}")

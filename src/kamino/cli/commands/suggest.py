@@ -11,6 +11,7 @@ import typer
 
 from kamino.cli.console import counted, error_console
 from kamino.cli.options import (
+    AnchorOption,
     ColumnsOption,
     DataArgument,
     DatasetOption,
@@ -68,6 +69,7 @@ def suggest(
     seed: SeedOption = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
+    anchor: AnchorOption = None,
     resume: ResumeOption = None,
 ) -> None:
     """Print constraints that the table seems to keep, one a line with the part of rows that break it, ready to paste.
@@ -91,7 +93,7 @@ def suggest(
         finds_domains=False,
         more={"trust_domain": trust_domain, **reading.to_json()},
     )
-    with _entered(ledger_use(ledger, dataset, resume), data, facts) as run:
+    with _entered(ledger_use(ledger, dataset, resume, anchor), data, facts) as run:
         # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
         how = named_by(reading, data, known, settings.privacy_unit.column)
         private = PrivateTable(read_table(data, reading=how, private=not trust_domain))

@@ -13,6 +13,7 @@ from rich.console import Console
 from kamino.cli.console import error_console, output_console, safe
 from kamino.cli.options import (
     AcceptOption,
+    AnchorOption,
     AnywayOption,
     BackendOption,
     CandidatesOption,
@@ -124,6 +125,7 @@ def synth(
     ] = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
+    anchor: AnchorOption = None,
     resume: ResumeOption = None,
 ) -> None:
     """Make a private synthetic table that keeps the constraints.
@@ -158,9 +160,9 @@ def synth(
         engine=engine,
         accept=accept,
         seed=seed,
-        ledger=ledger_use(ledger, dataset, resume),
+        ledger=ledger_use(ledger, dataset, resume, anchor),
     )
-    inputs = (data, schema, constraints, ledger, sign, *synthesizer.reference_files)
+    inputs = (data, schema, constraints, ledger, anchor, sign, *synthesizer.reference_files)
     Workers.of(workers)
     # A key that cannot be read is told before anything is spent.
     vouch = signer(sign) if sign is not None else None

@@ -233,11 +233,11 @@ def read_close(body: Mapping[str, Any]) -> tuple[str, str]:
     return _name(body, "run"), _name(body, "outcome")
 
 
-def read_header(body: Mapping[str, Any]) -> int:
-    """The format of a ledger; refuses a file of hashed lines that is none, or one of a newer Kamino."""
+def read_header(body: Mapping[str, Any]) -> tuple[str, int]:
+    """The id of a ledger, and its format; refuses a file of hashed lines that is none, or one of a newer Kamino."""
     if body.get("kind") != "ledger":
         raise LedgerError("found something else, expected a ledger")
-    return read_format(body)
+    return str(body.get("id")), read_format(body)
 
 
 def read_format(body: Mapping[str, Any]) -> int:

@@ -18,6 +18,7 @@ from kamino.limits import MAX_LEDGER_BYTES, MAX_LEDGER_LINE_BYTES, MAX_LEDGER_LI
 from kamino.privacy.accounting.accountant import Tally, epsilon_of
 from kamino.privacy.accounting.budget import Neighbours
 from kamino.privacy.accounting.events import GaussianEvent
+from kamino.privacy.durable.anchor import Anchor
 from kamino.privacy.durable.hash_chain import Chain, Limits, Line
 from kamino.privacy.durable.ledger_lines import (
     FORMAT,
@@ -70,38 +71,50 @@ class DurableLedger:
         self.policies: dict[str, Policy] = {}
         self.heads: set[str] = set()
         """The hash of each line."""
+        self._identity = ""
         self._format = FORMAT
+        self._anchor: Anchor | None = None
 
     @classmethod
-    def open(cls, path: str | Path, *, version: str = "") -> DurableLedger:
-        """Open a ledger to enter runs; one that is not there is begun.
+    def open(cls, path: str | Path, *, version: str = "", anchor: Path | None = None) -> DurableLedger:
+        """Open a ledger to enter runs; one that is not there is begun. With an anchor, its heads are kept there, too.
 
         Raises:
-            LedgerError: the file cannot be written, is no ledger, or was changed.
+            LedgerError: the file cannot be written, is no ledger, or was changed, or set back behind the anchor.
 
         Guarantees:
             What is no ledger is never written to.  [test_files_of_other_kinds_are_never_changed]
         """
         place = Path(path)
         if not place.exists():
+            if anchor is not None and anchor.exists():
+                raise LedgerError(
+                    f"{place}: there is no such ledger, but {anchor} is there; expected the ledger whose heads it "
+                    "keeps, or both new. Put the ledger back"
+                )
             with suppress(FileExistsError):
                 Chain.create(place, LEDGER_LIMITS, header_body(secrets.token_hex(8), version)).close()
-        return cls._opened(Chain.open(place, LEDGER_LIMITS))
+        return cls._opened(Chain.open(place, LEDGER_LIMITS), anchor)
 
     @classmethod
-    def read(cls, path: str | Path) -> DurableLedger:
-        """Open a ledger to look at it, checking every line."""
-        return cls._opened(Chain.open(Path(path), LEDGER_LIMITS, read_only=True), shared=True)
+    def read(cls, path: str | Path, *, anchor: Path | None = None) -> DurableLedger:
+        """Open a ledger to look at it, checking every line, and that it has the last head of an anchor."""
+        return cls._opened(Chain.open(Path(path), LEDGER_LIMITS, read_only=True), anchor, read_only=True)
 
     @classmethod
-    def _opened(cls, chain: Chain, *, shared: bool = False) -> DurableLedger:
+    def _opened(cls, chain: Chain, anchor: Path | None, *, read_only: bool = False) -> DurableLedger:
         ledger = cls(chain)
         try:
-            with ledger._current(shared=shared):
+            if anchor is not None and anchor.exists() and anchor.samefile(chain.path):
+                raise LedgerError(f"{anchor}: found the ledger itself, expected another file, best on another disk")
+            with ledger._current(shared=read_only):
                 if not chain.num_lines:
                     raise LedgerError(
                         f"{chain.path}: found an empty file, expected a ledger or a new name. The file was not changed"
                     )
+                if anchor is not None:
+                    ledger._anchor = Anchor.open(anchor, ledger._identity, create=not read_only)
+                    ledger._confirm()
         except BaseException:
             ledger.close_file()
             raise
@@ -110,6 +123,8 @@ class DurableLedger:
     def close_file(self) -> None:
         """Close the file."""
         self._chain.close()
+        if self._anchor is not None:
+            self._anchor.close_file()
 
     def __enter__(self) -> DurableLedger:
         return self
@@ -236,11 +251,19 @@ class DurableLedger:
         with self._chain.locked(shared=shared):
             for line in self._chain.read_on():
                 self._take(line)
+            self._confirm()
             yield
+
+    def _confirm(self) -> None:
+        """Refuse a ledger that was set back behind its anchor."""
+        if self._anchor is not None:
+            self._anchor.confirm(self.path, self.heads)
 
     def _append(self, *bodies: dict[str, object]) -> None:
         for line in self._chain.append(*bodies):
             self._take(line)
+        if self._anchor is not None:
+            self._anchor.keep(self.head, self.num_lines)
 
     def _take(self, line: Line) -> None:
         """Let a line count."""
@@ -248,7 +271,7 @@ class DurableLedger:
         try:
             match "ledger" if line.number == 1 else line.body.get("kind"):
                 case "ledger" if line.number == 1:
-                    self._format = read_header(line.body)
+                    self._identity, self._format = read_header(line.body)
                 case "policy":
                     policy = read_policy(line.body)
                     self.policies[policy.dataset] = policy
