@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -27,7 +28,7 @@ from kamino.sampling.steps.chain.chain import draw_chain
 from kamino.sampling.steps.exchange import Movable, read_by_code
 from kamino.sampling.steps.free import breaks_checks, draw_free
 from kamino.sampling.steps.lookup import draw_known, draw_lookup
-from kamino.sampling.steps.ownership.ownership import draw_ownership
+from kamino.sampling.steps.ownership.ownership import draw_ownership, lines_of
 from kamino.sampling.steps.rejecting import draw_rejecting
 from kamino.sampling.steps.task import DrawColumn, Task
 from kamino.sampling.steps.unique.unique import draw_unique
@@ -112,6 +113,7 @@ class _Drawing:
         self._frequencies = frequencies_of(model, options)
         self._balances = options.sampling.is_usual and num_rows <= MOST_ROWS
         self._grouped: dict[str, IntArray] = {}
+        self._hard, self._kept = plan.hard, frozenset((*first, *options.prefix))
         # A world has bounds of its own for each row of its columns; other ways of drawing are there to compare with.
         fixed = read_by_code(plan) | model.reads_codes | first.keys() | options.prefix.keys()
         fixed = fixed if options.world is None else set(plan.sequence)
@@ -131,10 +133,25 @@ class _Drawing:
 
     def draw(self, step: Step) -> None:
         """Draw the column of a step, after those of all steps before it."""
-        task = self._task(step)
+        task = self._with_lines(self._task(step))
         codes = _draw_column(task, self.table, self._options)
         self.table[step.attribute] = codes
         self._movable.drawn(step, task.choices, codes)
+
+    def _with_lines(self, task: Task) -> Task:
+        """Deal lines where the step draws some: rows take right sides that go together, and the model sees those."""
+        options = self._options
+        joint = options.world is None and options.sampling is Sampling.CONSTRAINT_AWARE
+        if task.step.kind is not StepKind.OWNERSHIP or not joint:
+            return task
+        lines = lines_of(task, self._hard, self._kept)
+        if lines is None:
+            return task
+        for name in lines.columns:
+            self.table[name] = self.table[name][lines.source]
+            self._grouped.pop(name, None)
+        self._movable.moved(lines.columns, lines.source)
+        return replace(self._task(task.step), lines=lines)
 
     def _task(self, step: Step) -> Task:
         options, moving = self._options, self._movable.before(step)

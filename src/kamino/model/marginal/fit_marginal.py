@@ -108,7 +108,8 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone}
-    forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in {*frame.allowed, *maps.pairs}]
+    told = {*frame.allowed, *maps.pairs} - maps.open_pairs
+    forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in told]
     rounds = _round_plan(plan, frame, links, taken, forced, countable, _known(frame, functional))
     fit, counted, rows = fit_rounds(frame, first, measurer, purse, rounds)
     again = {i: each for i, each in counted.items() if each is not histograms[i]}
@@ -149,8 +150,16 @@ class _Maps:
     @property
     def pairs(self) -> frozenset[tuple[int, int]]:
         """The dependencies that are known, which no pair of bins tells more about."""
-        both = [sorted((self.place[each.left], self.place[each.right])) for each in self.known]
-        return frozenset((first, second) for first, second in both)
+        return frozenset(_sorted_pair(self.place[each.left], self.place[each.right]) for each in self.known)
+
+    @property
+    def open_pairs(self) -> frozenset[tuple[int, int]]:
+        """The pairs of step functions that do not say everything: a measurement of them tells more."""
+        return frozenset(_sorted_pair(each.left, each.right) for each in self.steps if not each.is_whole)
+
+
+def _sorted_pair(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)
 
 
 def _measure_maps(measurer: Measurer, plan: MarginalPlan, histograms: Sequence[Histogram], purse: Purse) -> _Maps:

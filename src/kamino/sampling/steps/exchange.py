@@ -48,6 +48,10 @@ class Movable:
         if self.before(step) is not None and step.attribute not in (self.fixed or ()) and not choices.is_exact:
             self.bins[step.attribute] = choices.bins_of(np.maximum(codes, 0))[0]
 
+    def moved(self, names: Collection[str], source: IntArray) -> None:
+        """Take note that rows have the values of others, in some columns."""
+        self.bins.update({name: bins[source] for name, bins in self.bins.items() if name in names})
+
 
 def read_by_code(plan: SamplingPlan) -> set[str]:
     """Return the attributes whose codes constraints read beyond their bins: those of pairs, soft ones, public maps.

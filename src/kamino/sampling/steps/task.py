@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from kamino.sampling.partners.block import DEAD
 from kamino.sampling.plan.reference_maps import ReferenceMap
 from kamino.sampling.plan.sampling_plan import Step
 
+if TYPE_CHECKING:
+    from kamino.sampling.steps.ownership.lines import Lines
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
@@ -29,7 +32,8 @@ class Task:
     are the earlier attributes that the model's distribution depends on; None stands for all of them. `movable` has the
     bins of earlier columns whose codes may change hands within a bin (None: no code may, nor those of this column),
     `settled` the checks on earlier columns alone. `grouped` has the earlier columns as
-    `group_values` numbers them, if rows that are alike to the model are to change places (see `balance`).
+    `group_values` numbers them, if rows that are alike to the model are to change places (see `balance`). `lines` are
+    those that an ownership step draws, if any were dealt.
     """
 
     step: Step
@@ -48,6 +52,7 @@ class Task:
     movable: Mapping[str, IntArray] | None = None
     settled: tuple[DenialConstraint, ...] = ()
     grouped: Mapping[str, IntArray] | None = None
+    lines: Lines | None = None
 
     def present(self, names: frozenset[str]) -> Mask:
         """Tell which rows have a value in all these earlier columns."""

@@ -26,6 +26,9 @@ WIDE = 64
 CLEAR, ENOUGH = 1.0, 5.0
 #: Evidence is raised to this power: an owner is meant to be one value, not a posterior.
 SHARPEN = 3.0
+#: For its owner, a value is taken to have at least this part of the rows of an average one: rows counted as none may
+#: be some.
+LEAST_TYPICAL = 0.25
 MOST_LINK_CELLS, MOST_OWNER_CELLS = 4_000_000, 5_000
 #: Margins are met when they are off by less than this part of the whole; a step goes so far beyond its end, at most
 #: by a factor of FARTHEST.
@@ -112,14 +115,20 @@ def measure_link(
 ) -> FloatArray:
     """Measure a link and return P(w | owners): one row for each combination of owners' bins.
 
-    `joint` is the model's marginal of the owners, one axis each.
+    `joint` is the model's marginal of the owners, one axis each. A value is as frequent as its histogram says, however
+    few rows it has; for what its line tells of its owner, it is taken to have some.
+
+    Guarantees:
+        Rare values stay as rare as they were counted.  [test_rare_values_of_a_link_stay_rare]
     """
     runs = np.arange(len(histogram.starts), dtype=np.int64)
     cells = wide_cells(histogram)
     name = frame.attributes[link.wide].name
     evidence = np.zeros(len(runs))
     typical = max(float(histogram.counts.sum()) / len(runs), 1.0)
-    size = np.maximum(histogram.counts, 0.25 * typical)
+    size = np.maximum(histogram.counts, LEAST_TYPICAL * typical)
+    known = np.maximum(histogram.counts, 0.0)
+    margin = known / known.sum() if known.sum() > 0 else size / size.sum()
     for owner in link.owners:
         other = frame.attributes[owner].name
         multiplier = purse.take(f"{name} x {other}", link.share / len(link.owners))
@@ -130,11 +139,11 @@ def measure_link(
         ratio = (table - size[:, None] / 2) * size[:, None] / max(multiplier, 0.5) ** 2
         evidence = evidence[..., None, :] + ratio.T
     evidence *= SHARPEN
-    table = balance(evidence.reshape(-1, len(runs)), joint.ravel(), size / size.sum())
+    table = balance(evidence.reshape(-1, len(runs)), joint.ravel(), margin)
     total = table.sum(axis=1)
     lonely = total <= 0
     table /= np.where(lonely, 1.0, total)[:, None]
-    table[lonely] = size / size.sum()
+    table[lonely] = margin
     return table
 
 

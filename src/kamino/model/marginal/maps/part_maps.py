@@ -18,6 +18,7 @@ from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.graph.inference import LEAST_SIGMA
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.graph.masks import MOST_CELLS
+from kamino.model.marginal.maps.contradiction import excluded_by, is_contradicted, lacks_rows
 from kamino.model.marginal.maps.step_maps import MOST_STEPS, StepMap
 from kamino.model.marginal.purse import Purse
 from kamino.model.parts import KnownMap, Part
@@ -86,9 +87,18 @@ def measure_part_maps(
             table = np.delete(table, right.null_code, axis=1)
         values, share_right = follow(each, table, num_rows, max(multiplier, LEAST_SIGMA))
         pair = (each.left, each.right)
-        if values is not None and share_right > best.get(pair, (0.0,))[0]:
+        if values is None or lacks_rows(values, named[each.right][1], right, _without_left(*named[each.left])):
+            continue
+        if share_right > best.get(pair, (0.0,))[0]:
             best[pair] = (share_right, known_map(each, values))
     return [found for _, found in best.values()]
+
+
+def _without_left(attribute: ModelAttribute, histogram: Histogram) -> float:
+    """Return about how many rows have null on the left: they may have any right side."""
+    if attribute.null_code is None:
+        return 0.0
+    return float(np.maximum(histogram.counts[histogram.starts == attribute.null_code], 0.0).sum())
 
 
 def _rows_with_both(each: Following, named: Mapping[str, tuple[ModelAttribute, Histogram]]) -> float:
@@ -108,7 +118,10 @@ def follow(candidate: Following, table: FloatArray, num_rows: float, sigma: floa
     Two hypotheses are tried: that Y is the number of the part itself, which takes one noisy sum, and that each value of
     the part has a Y of its own, whatever it is, which takes a clear lead in each.
 
+    A dependency has no exceptions: one map with more of them than noise makes is not believed.
+
     Guarantees:
+        What the noise cannot excuse is not excluded.  [test_no_map_excludes_what_the_counts_show]
         A right side that does not follow the part is not believed to.  [test_what_follows_no_part_is_not_believed]
         Renamed parts are found, and numbers in small tables.  [test_parts_are_found, test_numbers_need_few_rows]
     """
@@ -119,7 +132,9 @@ def follow(candidate: Following, table: FloatArray, num_rows: float, sigma: floa
         kept = np.flatnonzero(values >= 0)
         noise = sigma * math.sqrt(max(len(kept), 1)) / num_rows
         explained = float(table[kept, values[kept]].sum()) / num_rows
-        if noise <= MOST_NOISE and explained >= LEAST_EXPLAINED - 2 * noise:
+        if noise > MOST_NOISE or explained < LEAST_EXPLAINED - 2 * noise:
+            continue
+        if not is_contradicted(table, excluded_by(values, table.shape[1]), sigma):
             return values, explained
     return None, 0.0
 

@@ -13,11 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kamino.model.marginal.columns.binning import BinLimits, choose_bins
 from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.graph.inference import LEAST_SIGMA
 from kamino.model.marginal.graph.junction import Clique
+from kamino.model.marginal.maps.contradiction import (
+    excluded_by,
+    is_contradicted,
+    lacks_rows,
+    lines_that_stand_out,
+    stands_out,
+)
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
 
@@ -29,22 +37,26 @@ MOST_STEPS = 48
 LEAST_DEVIATIONS = 2.0
 #: A map that explains less of X's rows than this is not believed: a true one explains all, less what noise takes.
 LEAST_EXPLAINED = 0.8
-#: A map that leaves more of Y's rows than this without any X is not believed.
-MOST_LOST = 0.03
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepMap:
-    """What Y is for each run of X's histogram."""
+    """What Y is for each run of X's histogram; -1 where X is null, which goes with everything.
+
+    `opened` are further combinations of a run and a value of Y that the counts show, or whose rows no rule ties: where
+    Y is null, and at a step inside a run. The map `is_whole` if rows with values on both sides have no other.
+    """
 
     left: int
     right: int
     values: IntArray
+    opened: NDArray[np.bool_] | None = None
+    is_whole: bool = True
 
     @property
     def steps(self) -> int:
         """How often Y changes."""
-        return int(np.sum(np.diff(self.values) != 0))
+        return int(np.sum(np.diff(self.values[self.values >= 0]) != 0))
 
 
 def can_step(left: ModelAttribute, right: ModelAttribute) -> bool:
@@ -64,19 +76,62 @@ def measure_step_maps(
     found = []
     for x, y in dependencies:
         multiplier = purse.take(f"{attributes[x].name} -> {attributes[y].name}", share)
-        sigma, counts = max(multiplier, LEAST_SIGMA), np.maximum(histograms[x].counts, 0.0)
-        runs = join_light(counts, LEAST_DEVIATIONS * sigma)
-        left = CodeMap(size=attributes[x].size, bins=int(runs[-1]) + 1, starts=histograms[x].starts, labels=runs)
+        sigma = max(multiplier, LEAST_SIGMA)
+        left = _runs_to_count(attributes[x], histograms[x], sigma)
         views = {attributes[x].name: left, attributes[y].name: CodeMap.identity(attributes[y].size)}
         noisy = measurer.marginal(tuple(views), views, noise_multiplier=multiplier)
         table = np.asarray(noisy, dtype=float).reshape(left.bins, attributes[y].size)
-        held = np.bincount(runs, weights=counts).astype(np.float64)
-        values = likeliest_steps(table, held, sigma)
-        step_map = StepMap(left=x, right=y, values=values[runs])
-        is_believed = explained(table, values, held) >= LEAST_EXPLAINED and _lost(step_map, histograms[y]) <= MOST_LOST
-        if 0 < step_map.steps <= MOST_STEPS and is_believed:
+        step_map = find_steps(attributes, histograms, (x, y), left.labels, table, sigma)
+        if step_map is not None and 0 < step_map.steps <= MOST_STEPS:
             found.append(step_map)
     return found
+
+
+def _runs_to_count(attribute: ModelAttribute, histogram: Histogram, sigma: float) -> CodeMap:
+    """Return X in the runs in which it is counted with Y; null stands alone, as the last of them."""
+    null = histogram.starts == (-1 if attribute.null_code is None else attribute.null_code)
+    runs = np.zeros(len(null), dtype=np.int64)
+    runs[~null] = join_light(np.maximum(histogram.counts[~null], 0.0), LEAST_DEVIATIONS * sigma)
+    runs[null] = runs.max(initial=0) + 1
+    return CodeMap(size=attribute.size, bins=int(runs.max()) + 1, starts=histogram.starts, labels=runs)
+
+
+def find_steps(
+    attributes: Sequence[ModelAttribute],
+    histograms: Sequence[Histogram],
+    pair: tuple[int, int],
+    runs: IntArray,
+    counted: FloatArray,
+    sigma: float,
+) -> StepMap | None:
+    """Return the likeliest step function in noisy counts of the runs of X and Y; None if it is not believed.
+
+    Guarantees:
+        What the noise cannot excuse is not excluded.  [test_no_map_excludes_what_the_counts_show]
+        Nulls on either side are no exceptions.  [test_nulls_are_no_exceptions_to_steps]
+    """
+    (x, y), (left, right) = pair, (attributes[pair[0]], attributes[pair[1]])
+    null_run = np.zeros(len(counted), dtype=np.bool_)
+    null_run[runs[histograms[x].starts == (-1 if left.null_code is None else left.null_code)]] = True
+    null_code = -1 if right.null_code is None else right.null_code
+    kept = np.arange(right.size) != null_code
+    held = np.bincount(runs, weights=np.maximum(histograms[x].counts, 0.0), minlength=len(counted))
+    table, held = counted[~null_run][:, kept], (held - counted[:, ~kept].sum(axis=1))[~null_run]
+    if table.size == 0:
+        return None
+    codes = likeliest_steps(table, np.maximum(held, 0.0), sigma)
+    excluded = excluded_by(codes, table.shape[1])
+    opened = excluded & stands_out(np.where(excluded, table, 0.0), sigma)
+    opened |= excluded & lines_that_stand_out(table, excluded & ~opened, sigma)[:, None]
+    if explained(table, codes, held) < LEAST_EXPLAINED or is_contradicted(table, excluded & ~opened, sigma):
+        return None
+    values, cells = np.full(len(null_run), -1, dtype=np.int64), np.ones((len(null_run), right.size), dtype=np.bool_)
+    values[~null_run] = np.flatnonzero(kept)[codes]
+    cells[np.ix_(~null_run, kept)] = opened
+    spare = float(counted[null_run].sum())
+    if lacks_rows(np.append(values, np.flatnonzero(cells[~null_run].any(axis=0))), histograms[y], right, spare):
+        return None
+    return StepMap(left=x, right=y, values=values[runs], opened=cells[runs], is_whole=not opened.any())
 
 
 def explained(table: FloatArray, values: IntArray, counts: FloatArray) -> float:
@@ -131,13 +186,6 @@ def likeliest_steps(table: FloatArray, counts: FloatArray, sigma: float) -> IntA
     return values
 
 
-def _lost(step_map: StepMap, histogram: Histogram) -> float:
-    """Return the share of Y's rows whose value no X has."""
-    counts = np.maximum(histogram.counts, 0.0)
-    reached = np.isin(histogram.starts, step_map.values)
-    return float(counts[~reached].sum() / max(float(counts.sum()), 1e-300))
-
-
 def cut_at_steps(
     attributes: Sequence[ModelAttribute],
     cells: Sequence[Cells],
@@ -164,12 +212,21 @@ def cut_at_steps(
 
 
 def step_masks(cells: Sequence[Cells], maps: Sequence[StepMap]) -> dict[Clique, FloatArray]:
-    """Return which combinations of bins the maps allow; bins of a left side must lie within its steps."""
+    """Return which combinations of bins the maps allow; bins of a left side must lie within its steps.
+
+    Guarantees:
+        What was opened is allowed, and nulls are.  [test_nulls_are_no_exceptions_to_steps]
+    """
     masks: dict[Clique, FloatArray] = {}
     for each in maps:
         left, right = cells[each.left].map, cells[each.right].map
         mask = np.zeros((left.bins, right.bins))
-        mask[left.labels, right(each.values)] = 1.0
+        known = each.values >= 0
+        mask[left.labels[known], right(each.values[known])] = 1.0
+        mask[left.labels[~known]] = 1.0
+        if each.opened is not None:
+            run, code = np.nonzero(each.opened)
+            mask[left.labels[run], right(code)] = 1.0
         clique = (each.left, each.right) if each.left < each.right else (each.right, each.left)
         masks[clique] = mask if each.left < each.right else mask.T
     return masks

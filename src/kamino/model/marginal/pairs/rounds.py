@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -122,6 +122,7 @@ def fit_rounds(
     prior = independent_prior(frame, first)
     fit = _infer(frame, cliques, measured, None, plan.effort, prior=prior)
     before: dict[Key, FloatArray] = {}
+    must = frozenset(plan.forced)
     pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
     for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
         answers = pair_answers(frame, fit)
@@ -131,7 +132,7 @@ def fit_rounds(
             frame = replace(frame, gaps=settle_gaps(measurer, _find_gaps(frame, answers, plan.gaps)))
             scored += score_triples(frame, measurer, purse, fit, scored, scores[1].share)
         known = {**find_determined(answers, sorted(pairs_seen), frame.num_rows), **plan.determined}
-        useful = [s for s in scored if not _is_implied(s.attributes, known)]
+        useful = [s for s in scored if s.attributes in must or not is_implied(s.attributes, known, pairs_seen)]
         singles = single_candidates(frame, scored, histograms) if noisy and plan.recounts else []
         last = marginals.rule is Rule.REST
         share = purse.left - plan.reserved - plan.parities.share if last else marginals.share
@@ -336,9 +337,24 @@ def find_determined(answers: Mapping[Clique, FloatArray], cliques: Sequence[Cliq
     return found
 
 
-def _is_implied(pair: Clique, determined: Mapping[int, int]) -> bool:
-    """Say whether a marginal follows from what determines one of its attributes."""
-    if len(pair) > 2:
-        return any(a in determined for a in pair)
-    a, b = pair
-    return (a in determined and determined[a] != b) or (b in determined and determined[b] != a)
+def is_implied(clique: Clique, determined: Mapping[int, int], modelled: Collection[Clique]) -> bool:
+    """Say whether a marginal follows from what the model holds: an attribute of it, what determines that, and the rest.
+
+    What determines an attribute says nothing for it unless both are `modelled` together, and with the rest.
+
+    Guarantees:
+        Nothing counts as implied by what is not in the model.  [test_nothing_is_implied_by_what_is_not_modelled]
+    """
+    for a in clique:
+        if a not in determined:
+            continue
+        source = determined[a]
+        rest = tuple(b for b in clique if b not in (a, source))
+        held = tuple(sorted((*rest, source)))
+        if rest and _pair(a, source) in modelled and (len(held) < 2 or held in modelled):
+            return True
+    return False
+
+
+def _pair(a: int, b: int) -> Clique:
+    return (a, b) if a < b else (b, a)

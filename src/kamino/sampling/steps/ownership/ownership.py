@@ -4,18 +4,21 @@ the values that their Y owns.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray, stable_order
+from kamino.constraints import DenialConstraint
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
-from kamino.sampling.codes.count_matrix import CountMatrix, count_matrix
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import draw_places, normalised
 from kamino.sampling.partners import DEAD
+from kamino.sampling.steps.ownership.expecting import expected_of_owners, listed_values
+from kamino.sampling.steps.ownership.lines import Lines, deal_lines
 from kamino.sampling.steps.ownership.owners import Owner, assign_owners
 from kamino.sampling.steps.ownership.taking import take_as_drawn
 from kamino.sampling.steps.shared_values import expected_runs
@@ -30,6 +33,8 @@ _MAX_VALUES = 200_000
 _MOST_MAPPED = 1 << 21
 # Values that maps say nothing of are left out where less than this part of the rows are expected to have one.
 _MOST_UNKNOWN = 0.02
+# Values are scaled to their wanted rows so many times; what is wanted is an estimate.
+_SCALINGS = 3
 # An owner with fewer rows than this part of a value's average is a stray, if at most this part of the rows are strays.
 _STRAY = 0.35
 _MOST_STRAYS = 0.2
@@ -61,6 +66,9 @@ def draw_ownership(task: Task) -> IntArray:
     if not rest and num_values <= _MOST_MAPPED and _is_mapped(task, rows, rights):
         codes[rows] = _draw_mapped(task, rows, tuple(sorted(rights)))
         return codes
+    if task.lines is not None:
+        codes[rows] = _draw_dealt(task, rows, task.lines)
+        return codes
     if len(rights) > 1:
         rows = rows[~_strays(task.keys(rights)[rows], task.choices.of_rows(rows))]
     owners, _ = number_values(task.keys(rights)[rows])
@@ -71,6 +79,36 @@ def draw_ownership(task: Task) -> IntArray:
     return codes
 
 
+def lines_of(task: Task, hard: Iterable[DenialConstraint], kept: Collection[str]) -> Lines | None:
+    """Deal lines where several right sides, or more values of one than the left side has, must go together.
+
+    None where nothing is to be dealt: maps say whose each value is, values belong to owners group by group or are too
+    many to list, or rows must stay (see `deal_lines`).
+    """
+    dependencies = [d for c in task.step.constraints if (d := dependency_of(c)) is not None]
+    rights = frozenset(d.right for d in dependencies)
+    rows = np.flatnonzero(np.logical_or.reduce([task.present(frozenset({name})) for name in rights]))
+    num_values = int(task.choices.width.sum())
+    if len(dependencies[0].left) > 1 or num_values > _MAX_VALUES or len(rows) == 0:
+        return None
+    if any(((task.step.attribute,), right) in task.references for right in rights):
+        return None
+    if len(rights) == 1 and len(distinct_values(task.keys(rights)[rows])[0]) <= num_values:
+        return None
+    return deal_lines(task, rights, rows, hard, kept)
+
+
+def _draw_dealt(task: Task, rows: IntArray, lines: Lines) -> IntArray:
+    """Draw each row among the values whose line has its right sides."""
+    values, run = listed_values(task.choices)
+    line = np.minimum(np.searchsorted(lines.values, values), len(lines.values) - 1)
+    held, owners = distinct_values(lines.of_row[rows])
+    place = np.minimum(np.searchsorted(held, lines.owner[line]), len(held) - 1)
+    is_owned = (lines.values[line] == values) & (held[place] == lines.owner[line])
+    owner = np.where(is_owned, place, Owner.NOBODY)
+    return _draw_rows(task, rows, owners, _Owned(owner, values, run, np.zeros(len(values)), wanted=lines.wanted[line]))
+
+
 def _is_mapped(task: Task, rows: IntArray, rights: frozenset[str]) -> bool:
     """Whether maps say whose each value is, but for values that hardly any row has."""
     name, choices = task.step.attribute, task.choices
@@ -79,9 +117,9 @@ def _is_mapped(task: Task, rows: IntArray, rights: frozenset[str]) -> bool:
     open_maps = [each for right in rights if not (each := task.references[(name,), right]).learned]
     if not open_maps:
         return True
-    values, value_run = _listed(choices)
+    values, value_run = listed_values(choices)
     unknown = np.logical_or.reduce([each.find({name: values}) < 0 for each in open_maps])
-    by_bin = _expected_of_owners(choices, rows, np.zeros(len(rows), dtype=np.int64))[0]
+    by_bin = expected_of_owners(choices, rows, np.zeros(len(rows), dtype=np.int64))[0]
     mass = by_bin[choices.label[value_run]] * np.exp(choices.log_share(values, value_run))
     return bool(mass[unknown].sum() <= _MOST_UNKNOWN * mass.sum())
 
@@ -97,7 +135,7 @@ def _draw_mapped(task: Task, rows: IntArray, rights: tuple[str, ...]) -> IntArra
         Rows hold values that the maps give their right sides.  [test_maps_of_all_right_sides_are_followed]
     """
     name = task.step.attribute
-    values, value_run = _listed(task.choices)
+    values, value_run = listed_values(task.choices)
     found = [task.references[(name,), right].find({name: values}) for right in rights]
     known = np.logical_and.reduce([each >= 0 for each in found])
     values, value_run, found = values[known], value_run[known], [each[known] for each in found]
@@ -116,7 +154,7 @@ def _draw_mapped(task: Task, rows: IntArray, rights: tuple[str, ...]) -> IntArra
         if knows:
             gain = _fill_bins(np.exp(task.choices.log_share(values, value_run)), owner, bins)
         else:
-            gain = _raise(_expected_of_owners(task.choices, rows[mine], owners), owner, bins)
+            gain = _raise(expected_of_owners(task.choices, rows[mine], owners), owner, bins)
         owned = _Owned(owner, values, value_run, gain, told=True)
         codes[mine] = _draw_rows(task, rows[mine], owners, owned)
     return codes
@@ -145,8 +183,8 @@ def _strays(owners: IntArray, choices: Choices) -> Mask:
 def _draw_among_owned(task: Task, rows: IntArray, owners: IntArray, rights: tuple[str, ...]) -> IntArray:
     choices = task.choices
     num_owners = int(owners.max()) + 1
-    values, value_run = _listed(choices)
-    by_bin = _expected_of_owners(choices, rows, owners)
+    values, value_run = listed_values(choices)
+    by_bin = expected_of_owners(choices, rows, owners)
     expected = by_bin[:, choices.label[value_run]] * np.exp(choices.log_share(values, value_run))[None, :]
     fixed = _fixed_owners(task, rows, owners, rights, values)
     sizes = np.bincount(owners, minlength=num_owners).astype(np.float64)
@@ -179,26 +217,12 @@ def _fill_bins(share: FloatArray, owner: IntArray, bins: IntArray) -> FloatArray
         return np.where(held > 0, -np.log(held), 0.0)
 
 
-def _expected_of_owners(choices: Choices, rows: IntArray, owners: IntArray) -> FloatArray:
-    """Return the rows of each owner that the model expects in each bin."""
-    counts = count_matrix(owners, choices.context[rows], int(owners.max()) + 1, len(choices.log_weight))
-    return _expected_bins(counts, choices.log_weight)
-
-
-def _expected_bins(counts: CountMatrix, log_weight: FloatArray) -> FloatArray:
-    """Return expected counts of bins by owner, going through the contexts in pieces."""
-    total = np.zeros((len(counts), log_weight.shape[1]))
-    lines = max(1, (1 << 22) // max(1, log_weight.shape[1]))
-    for start in range(0, len(log_weight), lines):
-        total += counts.between(start, start + lines) @ normalised(log_weight[start : start + lines])
-    return total
-
-
 @dataclass(frozen=True)
 class _Owned:
     """Values with their owners, the runs they stand in, and what is added to their log weights.
 
     Where owners are `told`, by maps, rows have a value of theirs even where the model, which may be wrong, has none.
+    With `wanted`, values share out the rows of their owner in proportion to it, whatever the model expects of them.
     """
 
     owner: IntArray
@@ -206,6 +230,7 @@ class _Owned:
     run: IntArray
     gain: FloatArray
     told: bool = False
+    wanted: FloatArray | None = None
 
 
 def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> IntArray:
@@ -223,6 +248,8 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
         codes = owned.values[held]
         used, context = distinct_values(choices.context[rows[mine]])
         weight = choices.log_weight[used[:, None], choices.label[owned.run[held]][None, :]] + gain[held][None, :]
+        if owned.wanted is not None:
+            weight += _to_want(weight, np.bincount(context, minlength=len(used)), owned.wanted[held])
         if owned.told:
             weight = np.where(np.isfinite(weight).any(axis=1, keepdims=True), weight, gain[held][None, :])
         if choices.null_bin is not None:
@@ -235,6 +262,16 @@ def _draw_rows(task: Task, rows: IntArray, owners: IntArray, owned: _Owned) -> I
             place = draw_places(context, weight, task.rng, among=among)
             result[mine] = np.where(place < 0, DEAD, codes[place])
     return result
+
+
+def _to_want(weight: FloatArray, counts: IntArray, wanted: FloatArray) -> FloatArray:
+    """Return by how much, in logarithms, values weigh more so that rows (`counts` of each line) have what is wanted."""
+    gain = np.zeros(weight.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(_SCALINGS):
+            step = np.log(wanted / (counts @ normalised(weight + gain)))
+            gain += np.where(np.isfinite(step), step, 0.0)
+    return gain
 
 
 def _beside_null(weight: FloatArray, log_weight: FloatArray, null_bin: int) -> FloatArray:
@@ -263,19 +300,3 @@ def _fixed_owners(
         null = task.judge.is_null(each.right, mine)
         agree &= (mine[:, None] == found[None, :]) | (found < 0)[None, :] | null[:, None]
     return np.where(~known, Owner.NOBODY, np.where(agree.any(axis=0), np.argmax(agree, axis=0), Owner.FORBIDDEN))
-
-
-def _listed(choices: Choices) -> tuple[IntArray, IntArray]:
-    """Return all values that rows may have, null aside, and the run that each stands in."""
-    value_run = np.repeat(np.arange(len(choices.starts)), choices.width)
-    values = choices.starts[value_run] + _inside(choices)
-    if choices.null_bin is not None:
-        keep = choices.label[value_run] != choices.null_bin
-        value_run, values = value_run[keep], values[keep]
-    return values, value_run
-
-
-def _inside(choices: Choices) -> IntArray:
-    """Return the place of each code inside its run, runs one after the other."""
-    begin = np.cumsum(choices.width) - choices.width
-    return np.asarray(np.arange(int(choices.width.sum())) - np.repeat(begin, choices.width))
