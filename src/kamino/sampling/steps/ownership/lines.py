@@ -23,7 +23,11 @@ from kamino.sampling.steps.task import Task
 from kamino.schema.coding.joint_codes import distinct_values, number_values
 
 #: So many rows that may have a value are looked at, of which the one is taken whose right sides are most wanted.
-_LOOKED_AT = 32
+_LOOKED_AT = 64
+#: Each value chooses so often, the later times knowing what all others have.
+_SWEEPS = 2
+#: Rows are shared out between values and right sides in so many steps.
+_EVENED = 30
 #: Values are given lines so many at a time where there are many.
 _AT_ONCE, _MANY = 64, 20_000
 
@@ -69,6 +73,7 @@ def deal_lines(
     names = sorted(rights, key=lambda name: -len(distinct_values(task.columns[name][rows])[0]))
     sides = [number_values(task.columns[name][rows])[0] for name in names]
     row_of = _choose_rows(choices, run, wanted, sides, task.rng)
+    wanted = _evened(wanted, [side[row_of] for side in sides], [np.bincount(side) for side in sides])
     owner, _ = number_values(join_keys(sides))
     places = _rounded(np.bincount(owner[row_of], weights=wanted, minlength=int(owner.max()) + 1), task.rng)
     seated = _seat(owner, places, sides, task.rng)
@@ -105,20 +110,37 @@ def _choose_rows(
     """
     drawn = [np.bincount(side).astype(np.float64) for side in sides]
     behind = [each.copy() for each in drawn]
-    taken = np.zeros(len(run), dtype=np.int64)
+    taken = np.full(len(run), -1, dtype=np.int64)
     order = np.argsort(-wanted, kind="stable")
     likely = _likely_rows(choices, run, rng)
     step = _AT_ONCE if len(run) > _MANY else 1
-    for mine in np.split(order, range(step, len(order), step)):
-        rows, size = likely[mine], wanted[mine, None]
-        gain = np.zeros(rows.shape)
-        for side, short, held in zip(sides, behind, drawn, strict=True):
-            gain += (2 * short[side[rows]] - size) / held[side[rows]]
-        best = rows[np.arange(len(mine)), np.argmax(gain, axis=1)]
-        taken[mine] = best
-        for side, short in zip(sides, behind, strict=True):
-            np.subtract.at(short, side[best], size[:, 0])
+    for _ in range(_SWEEPS):
+        for mine in np.split(order, range(step, len(order), step)):
+            size, old = wanted[mine], taken[mine]
+            gain = np.zeros(likely[mine].shape)
+            for side, short, held in zip(sides, behind, drawn, strict=True):
+                np.add.at(short, side[old[old >= 0]], size[old >= 0])
+                here = side[likely[mine]]
+                gain += (2 * short[here] - size[:, None]) / held[here]
+            taken[mine] = best = likely[mine, np.argmax(gain, axis=1)]
+            for side, short in zip(sides, behind, strict=True):
+                np.subtract.at(short, side[best], size)
     return taken
+
+
+def _evened(wanted: FloatArray, sides: Sequence[IntArray], drawn: Sequence[IntArray]) -> FloatArray:
+    """Return how many rows each value has, between what is wanted and what its right sides were drawn.
+
+    It makes the sum of (rows - wanted)² / wanted over values and of (rows - drawn)² / drawn over all right sides least:
+    values that do not add up to their right sides share the misfit with these.
+    """
+    rows = wanted
+    for _ in range(_EVENED):
+        misfit = np.zeros(len(wanted))
+        for side, held in zip(sides, drawn, strict=True):
+            misfit += (1 - np.bincount(side, rows, len(held)) / np.maximum(held, 1))[side]
+        rows = rows + (np.maximum(wanted * (1 + misfit), 0.0) - rows) / (1 + len(sides))
+    return np.asarray(rows * (wanted.sum() / max(rows.sum(), 1e-300)))
 
 
 def _likely_rows(choices: Choices, run: IntArray, rng: np.random.Generator) -> IntArray:

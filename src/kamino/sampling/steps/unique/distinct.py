@@ -11,8 +11,9 @@ from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.stratified import normalised
 from kamino.sampling.partners import DEAD
 
-_EXACT_VALUES = 12
-_EXACT_ITEMS = 600
+#: So many values for so many items of a part are drawn exactly.
+EXACT_VALUES = 12
+EXACT_ITEMS = 600
 _ROUNDS = 20
 _SWEEPS = 60
 _SWEEP_WORK = 4_000_000
@@ -35,7 +36,7 @@ def draw_distinct(choices: Choices, parts: IntArray, rng: np.random.Generator) -
     """
     num_items, num_codes = len(parts), int(choices.width.sum())
     null = _null_code(choices)
-    if num_codes - (null is not None) <= _EXACT_VALUES and num_items <= _EXACT_ITEMS:
+    if num_codes - (null is not None) <= EXACT_VALUES and num_items <= EXACT_ITEMS:
         return _draw_exact(choices.by_code(), parts, null, rng)
     codes = _draw_apart(choices, parts, null, rng)
     # Fewer sweeps for very many items, whose values rarely clash.

@@ -2,7 +2,7 @@
 
 The law is the product of the rows' distributions, given that all values differ. Small problems are drawn exactly;
 large ones start from draws without clashes and are then mixed: rows swap values or draw anew, in steps that leave the
-law as it is.
+law as it is. Values of dependencies both ways are matched to their groups (`matching.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.lookup import dependency_groups
 from kamino.sampling.steps.shared_values import group_weights
 from kamino.sampling.steps.task import Task
-from kamino.sampling.steps.unique.distinct import draw_distinct
+from kamino.sampling.steps.unique.distinct import EXACT_ITEMS, EXACT_VALUES, draw_distinct
+from kamino.sampling.steps.unique.matching import match_groups
 
 
 def draw_unique(task: Task) -> IntArray:
@@ -49,31 +50,38 @@ def _draw_bound(task: Task, choices: Choices, bound: Mask, parts: IntArray) -> I
 
 
 def _draw_one_to_one(task: Task) -> IntArray:
-    """Draw one value for each group, none for two groups; rows without a value on the other side are free."""
+    """Give one value to each group, none to two groups; rows without a value on the other side are free.
+
+    Null clashes with nothing, so nulls come first, for each row as often as the model has them.
+
+    Guarantees:
+        Nulls are as frequent as in the model.  [test_one_to_one_keeps_the_share_of_nulls]
+    """
     (out_of,) = (d for c in task.step.constraints if (d := dependency_of(c)) and d.right != task.step.attribute)
     bound = task.present(frozenset({out_of.right}))
+    nulls = task.choices.draw_nulls(task.rng)
+    values = task.choices.without_null()
     codes = np.full(task.num_rows, DEAD, dtype=np.int64)
-    free, rows = np.flatnonzero(~bound), np.flatnonzero(bound)
-    codes[free] = task.choices.draw(task.rng, free)
-    if len(rows) == 0:
-        return codes
-    groups = np.unique(dependency_groups(task)[rows], return_inverse=True)[1].astype(np.int64)
-    num_groups = int(groups.max()) + 1
-    runs = np.arange(len(task.choices.starts), dtype=np.int64)
-    weight = group_weights(task.choices, rows, groups, num_groups)
-    if task.choices.null_bin is not None:
-        weight[:, task.choices.label == task.choices.null_bin] -= 1e6
+    free, rows = np.flatnonzero(~bound & ~nulls), np.flatnonzero(bound & ~nulls)
+    codes[free] = values.draw(task.rng, free)
+    if len(rows) and len(values.starts):
+        groups = np.unique(dependency_groups(task)[rows], return_inverse=True)[1].astype(np.int64)
+        num_groups = int(groups.max()) + 1
+        few = int(values.width.sum()) <= EXACT_VALUES and num_groups <= EXACT_ITEMS
+        codes[rows] = (_draw_few if few else match_groups)(values, rows, groups, task.rng)[groups]
+    return task.with_nulls(codes, nulls)
+
+
+def _draw_few(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw the groups' values exactly by the product of their rows' distributions, given that all differ."""
+    num_groups, runs = int(groups.max()) + 1, np.arange(len(choices.starts), dtype=np.int64)
     shared = replace(
-        task.choices,
+        choices,
         context=np.arange(num_groups, dtype=np.int64),
-        log_weight=weight,
+        log_weight=group_weights(choices, rows, groups, num_groups),
         label=runs,
         share=np.ones(len(runs)),
         model_bin=None,
         spread=None,
-        null_bin=None
-        if task.choices.null_bin is None
-        else int(np.flatnonzero(task.choices.label == task.choices.null_bin)[0]),
     )
-    codes[rows] = draw_distinct(shared, np.zeros(num_groups, np.int64), task.rng)[groups]
-    return codes
+    return draw_distinct(shared, np.zeros(num_groups, np.int64), rng)
