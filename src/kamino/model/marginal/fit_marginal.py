@@ -101,13 +101,12 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     tied = maps.lefts | {place[name] for name in plan.hints.tied}
     relations = settings.relations.beside(sum(link.share for link in links), _room(plan, taken))
     found = measure_relations(frame, histograms, ones, measurer, purse, relations, without=linked, tied=tied)
-    alone = linked | tied
     taken += purse.spent - before
     links = shared_out(links, _room(plan, taken))
     frame = _with_resolutions(found.frame, ones, settings)
     settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
-    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in alone}
+    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in linked}
     told = {*frame.allowed, *maps.pairs} - maps.open_pairs
     forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in told]
     rounds = _round_plan(plan, frame, links, taken, forced, countable, _known(frame, functional))

@@ -18,6 +18,8 @@ _VARIANCES, _STEPS = 12, 20
 _SLOPE, _STEEPEST = 1 / 8, 1 / 2
 #: What holds less than this part of a row is split smoothly, whatever its noise.
 _LEAST_ROWS = 1e-6
+#: A count this many standard deviations above zero stays as it is: its noise is less than a part in forty of it.
+_CLEAR = 40.0
 #: A cell this many standard deviations above zero needs no smoothing.
 SPIKE = 6.0
 
@@ -157,15 +159,20 @@ def shrink(noisy: FloatArray, sigma: float, iterations: int = 200) -> FloatArray
     """Return the posterior mean of each count under the prior that best explains all of them together.
 
     The prior is found by expectation-maximisation over a grid of counts (Kiefer and Wolfowitz's estimator): in a
-    wide histogram, where single counts drown in noise, how the counts are spread is still visible.
+    wide histogram, where single counts drown in noise, how the counts are spread is still visible. Counts that stand
+    far out of the noise stay as they are.
+
+    Guarantees:
+        A clear count is not rounded to the grid.  [test_clear_counts_stay]
     """
     if sigma <= 0.5 or len(noisy) < 8:
         return np.maximum(noisy, 0.0)
     # Noisy counts are whole numbers, so equal ones need to be looked at once only.
     seen, where, times = np.unique(noisy, return_inverse=True, return_counts=True)
     top = max(float(seen[-1]), sigma)
-    near, far = np.linspace(0, min(top, 6 * sigma), 40), np.geomspace(sigma, top + 1, 60)
-    grid = distinct(near, far)
+    near = np.linspace(0, min(top, 6 * sigma), 40)
+    middle = np.arange(6 * sigma, min(top, _CLEAR * sigma), sigma / 2)
+    grid = distinct(near, middle, np.geomspace(sigma, top + 1, 60))
     log = -0.5 * ((seen[:, None] - grid[None, :]) / sigma) ** 2
     like = np.exp(log - log.max(axis=1, keepdims=True))
     prior = np.full(len(grid), 1.0 / len(grid))
@@ -173,4 +180,4 @@ def shrink(noisy: FloatArray, sigma: float, iterations: int = 200) -> FloatArray
         prior = prior * (like.T @ (times / (like @ prior))) / len(noisy)
     weight = like * prior
     result: FloatArray = (weight @ grid) / weight.sum(axis=1)
-    return result[where]
+    return np.where(seen > _CLEAR * sigma, seen, result)[where]
