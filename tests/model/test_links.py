@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from tests.model.memory import MemoryMeasurer
 
+from kamino.model.marginal.fit_marginal import fit_marginal
 from kamino.model.marginal.maps.links import balance
-from kamino.model.protocol import FloatArray
+from kamino.model.marginal.marginal_schedule import Hints
+from kamino.model.protocol import FloatArray, ModelAttribute
 
 
 def plainly(log_weight: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
@@ -46,3 +49,16 @@ def test_what_cannot_be_balanced_is_a_table_of_numbers() -> None:
         assert np.all(np.isfinite(found))
         assert np.all(found >= 0)
         assert found.sum(axis=1) == pytest.approx(rows)
+
+
+def test_rare_values_of_a_link_stay_rare() -> None:
+    """Most of 300 values have hardly a row: together they keep the few rows they have."""
+    rng = np.random.default_rng(0)
+    share = np.append(np.full(20, 0.0475), np.full(280, 0.05 / 280))
+    wide = rng.choice(300, 30_000, p=share)
+    attributes = (ModelAttribute(name="wide", size=300), ModelAttribute(name="small", size=8))
+    hints = Hints(functional=(("wide", "small"),), together=(("wide", "small"),))
+    table = {"wide": wide, "small": wide % 8}
+    model = fit_marginal(MemoryMeasurer(table), attributes, noise_multiplier=0.1, hints=hints)
+    drawn = model.sample(30_000, rng)["wide"]
+    assert np.mean(drawn >= 20) == pytest.approx(0.05, abs=0.006)
