@@ -96,7 +96,7 @@ def test_unique_is_exact(text: str, sizes: dict[str, int], columns: dict[str, li
 
 
 def test_mixing_of_large_keys_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kamino.sampling.steps.unique.distinct._EXACT_VALUES", -1)
+    monkeypatch.setattr("kamino.sampling.steps.unique.distinct.EXACT_VALUES", -1)
     monkeypatch.setattr("kamino.sampling.steps.unique.distinct._SWEEPS", 60)
     run("key (a)", {"x": 1, "a": 4}, {"x": [0, 0, 0]}, StepKind.UNIQUE, seed=6)
 
