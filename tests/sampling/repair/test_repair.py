@@ -20,6 +20,7 @@ from kamino.errors import SamplingError
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.codes.recounting import broken_constraints
 from kamino.sampling.repair.repairing import repair
+from kamino.sampling.repair.row_maker import RowMaker
 from kamino.schema import Codec
 
 
@@ -35,6 +36,59 @@ def test_repair_leaves_no_violation(problem: tuple[Codec, Constraints, int], num
         return
     assert all(len(codes) == num_rows for codes in table.values())
     assert broken_constraints(codec, table, hard) == ()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), st.integers(0, 2**32))
+def test_made_rows_fit(problem: tuple[Codec, Constraints, int], seed: int) -> None:
+    """Rows made one after the other, also where some were taken back, are a table without violations."""
+    codec, constraints, _ = problem
+    names = sorted({name for c in constraints for name in c.attributes})
+    rng = np.random.default_rng(seed)
+    maker = RowMaker(Judge(codec), list(constraints), names, 9, rng)
+    for place in range(9):
+        row = maker.make({name: int(rng.integers(codec[name].size)) for name in names})
+        if row is None:
+            break
+        maker.add(row, place)
+        if rng.random() < 0.2:
+            maker.add(*maker.drop())
+    table = {name: np.zeros(9, dtype=np.int64) for name in names}
+    maker.write(table)
+    table = {name: codes[: maker.count] for name, codes in table.items()}
+    assert maker.count == 0 or broken_constraints(codec, table, list(constraints)) == ()
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "key (a, b)",
+        "key (a, b)\na -> c\nc -> a",
+        "key (a, b)\na -> c\nc -> a\nb -> d\nd -> b",
+        "key (a, b)\nkey (a, d)\na -> c\nc -> a",
+        "key (a, b)\nnot (t1.a < t2.a and t1.c > t2.c)\na -> c\ncheck (d > 3)",
+    ],
+)
+def test_tight_keys_are_repaired(rules: str) -> None:
+    """As many rows as keys have combinations, most of which the table does not have."""
+    codec = integers(a=12, b=15, c=12, d=15)
+    table = {name: np.zeros(180, dtype=np.int64) for name in "abcd"}
+    hard = list(Constraints.parse(rules))
+    repaired = repair(Judge(codec), table, hard, 180, np.random.default_rng(0))
+    assert broken_constraints(codec, repaired, hard) == ()
+    assert len(set(zip(repaired["a"].tolist(), repaired["b"].tolist(), strict=True))) == 180
+
+
+def test_keys_do_not_touch_other_columns() -> None:
+    codec = integers(a=30, b=10, c=5, d=5)
+    rng = np.random.default_rng(0)
+    table = {name: rng.integers(0, size, 300) for name, size in (("a", 30), ("b", 10), ("c", 5), ("d", 5))}
+    table["d"] = table["c"].copy()
+    hard = list(Constraints.parse("key (a, b)\nc -> d"))
+    repaired = repair(Judge(codec), table, hard, 300, rng)
+    assert np.array_equal(repaired["c"], table["c"])
+    assert np.array_equal(repaired["d"], table["d"])
+    assert np.mean(repaired["a"] == table["a"]) > 0.5
 
 
 def test_repair_leaves_clean_tables_alone() -> None:

@@ -44,17 +44,17 @@ class Outcome:
         return not self.violations and not self.fault
 
 
-def table_of(seed: int, number: int, rows: int) -> tuple[TrueTable, int]:
+def table_of(seed: int, number: int, rows: int, most_columns: int = MOST_COLUMNS) -> tuple[TrueTable, int]:
     """The table of a number, and how many of its rows are fitted: the rest only shows that so many can be drawn."""
     rng = np.random.default_rng([seed, number])
-    columns = round(float(np.exp(rng.uniform(np.log(FEWEST_COLUMNS), np.log(MOST_COLUMNS + 1)))))
+    columns = round(float(np.exp(rng.uniform(np.log(FEWEST_COLUMNS), np.log(most_columns + 1)))))
     fitted = int(rng.choice([rows, rows, rows // 3, max(rows // 100, 1)]))
-    return true_table(rng, rows=rows, columns=min(columns, MOST_COLUMNS)), fitted
+    return true_table(rng, rows=rows, columns=min(columns, most_columns)), fitted
 
 
-def run(seed: int, number: int, epsilon: float, rows: int) -> Iterator[Outcome]:
+def run(seed: int, number: int, epsilon: float, rows: int, most_columns: int = MOST_COLUMNS) -> Iterator[Outcome]:
     """Fit a table and draw it in memory, then in blocks where this can be."""
-    made, fitted_rows = table_of(seed, number, rows)
+    made, fitted_rows = table_of(seed, number, rows, most_columns)
     facts = {"seed": seed, "number": number, "epsilon": epsilon}
     facts |= {"columns": made.table.num_columns, "rules": len(made.rules)}
     begin = time.process_time()

@@ -1,6 +1,8 @@
 """Repair: rows that break a hard constraint give way to rows that do not. Never fewer rows than asked.
 
-Most tables never come here, because the steps already keep the constraints they end.
+Most tables never come here, because the steps already keep the constraints they end. Rows become copies of others where
+they can; where a key forbids that, the attributes that constraints connect with it are put together anew, and others
+stay.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kamino.arrays import IntArray
-from kamino.constraints import DenialConstraint, print_constraint
+from kamino.constraints import ConstraintClass, DenialConstraint, print_constraint
 from kamino.errors import SamplingError
 from kamino.sampling.codes.comparing import Columns, Judge, Mask
 from kamino.sampling.codes.recounting import broken_constraints, violations_by_row
@@ -20,9 +22,13 @@ from kamino.sampling.feasible.refusal import unsatisfiable
 from kamino.sampling.feasible.row_search import FoundRows, find_rows
 from kamino.sampling.partners import DEAD, Block, make_partners
 from kamino.sampling.partners.kernel import clashes_between
+from kamino.sampling.plan.shapes import shape_of
+from kamino.sampling.repair.row_maker import RowMaker, connected
 
 Table = dict[str, IntArray]
 _TRIES = 400
+# How often rows give way where no row fits, and how many at a time.
+_WAYS_OUT, _GIVING_WAY = 60, 20
 # Rows that broke a constraint are looked at in blocks, for speed alone.
 _BLOCK = 256
 
@@ -49,6 +55,11 @@ def repair(
     broken = broken_constraints(judge.codec, table, hard)
     if not broken:
         return table
+    if not fixed and any(shape_of(c)[0] is ConstraintClass.KEY for c in hard):
+        _repair_parts(judge, table, hard, rng)
+        broken = broken_constraints(judge.codec, table, hard)
+        if not broken:
+            return table
     work = _Repair(judge=judge, table=table, hard=tuple(hard), fixed=frozenset(fixed), rng=rng)
     if not work.refill(work.keep_most()):
         if fixed:
@@ -58,6 +69,24 @@ def repair(
     if left:
         raise _not_found(left)
     return table
+
+
+def _repair_parts(judge: Judge, table: Table, hard: Sequence[DenialConstraint], rng: np.random.Generator) -> None:
+    """Repair groups of attributes that no constraint connects, each group by itself; columns of other groups stay.
+
+    Guarantees:
+        Rows of a table that satisfies its rules are found.  [test_true_tables_are_drawn]
+    """
+    names = sorted({name for constraint in hard for name in constraint.attributes})
+    for part in connected(names, hard):
+        own = tuple(c for c in hard if set(c.attributes) <= set(part))
+        columns = {name: table[name] for name in part}
+        if broken_constraints(judge.codec, columns, own):
+            work = _Repair(judge=judge, table=columns, hard=own, fixed=frozenset(), rng=rng)
+            kept = work.keep_most()
+            if not work.copy_kept(kept):
+                work.make_rows(kept)
+            table.update(columns)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,23 +135,49 @@ class _Repair:
 
     def refill(self, kept: Mask) -> bool:
         """Fill the rows that were not kept: with copies of kept rows, or with rows that fit; say if it worked."""
-        rows, empty = np.flatnonzero(kept), np.flatnonzero(~kept)
-        if len(rows) and not self.fixed:
-            settled = {name: codes[rows] for name, codes in self.table.items()}
-            repeatable = np.ones(len(rows), dtype=np.bool_)
-            for constraint in self.pairs:
-                repeatable &= ~self.judge.violates(constraint, settled, settled)
-            if repeatable.any():
-                source = self.rng.choice(rows[repeatable], len(empty))
-                for codes in self.table.values():
-                    codes[empty] = codes[source]
-                return True
+        if not self.fixed and self.copy_kept(kept):
+            return True
         spare = find_rows(self.judge, self.hard, repeatable=False)
-        for row in empty.tolist():
+        for row in np.flatnonzero(~kept).tolist():
             if not self._fill(row, kept, spare):
                 return False
             kept[row] = True
         return True
+
+    def copy_kept(self, kept: Mask) -> bool:
+        """Fill the rows that were not kept with copies of kept rows; say if there are rows that may be copied."""
+        rows, empty = np.flatnonzero(kept), np.flatnonzero(~kept)
+        settled = {name: codes[rows] for name, codes in self.table.items()}
+        repeatable = np.ones(len(rows), dtype=np.bool_)
+        for constraint in self.pairs:
+            repeatable &= ~self.judge.violates(constraint, settled, settled)
+        if not repeatable.any():
+            return False
+        source = self.rng.choice(rows[repeatable], len(empty))
+        for codes in self.table.values():
+            codes[empty] = codes[source]
+        return True
+
+    def make_rows(self, kept: Mask) -> None:
+        """Fill the rows that were not kept with rows that fit; where none is found, others give way now and then."""
+        names = sorted(self.table)
+        maker = RowMaker(self.judge, self.hard, names, len(kept), self.rng)
+        rows = [{name: int(self.table[name][row]) for name in names} for row in range(len(kept))]
+        for row in np.flatnonzero(kept).tolist():
+            maker.add(rows[row], row)
+        wanting = [(rows[row], row) for row in np.flatnonzero(~kept).tolist()]
+        ways_out = _WAYS_OUT
+        while wanting and ways_out:
+            own, place = wanting[-1]
+            made = maker.make(own)
+            if made is not None:
+                wanting.pop()
+                maker.add(made, place)
+                continue
+            ways_out -= 1
+            wanting += [maker.drop() for _ in range(min(_GIVING_WAY, maker.count))]
+        if not wanting:
+            maker.write(self.table)
 
     def _fill(self, row: int, kept: Mask, spare: FoundRows) -> bool:
         """Fill one row with a variant of what stands there, or with any row that satisfies the checks."""
