@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from tests.durable.planning import BUDGET, planned
 from tests.durable.set_back import ATTACKS, StoppedError
 from tests.durable.test_chain import chained
+from typer.testing import CliRunner
 
+from kamino.cli.app import app
 from kamino.errors import LedgerError
 from kamino.privacy import Gate
 from kamino.privacy.durable.durable_run import DurableRun, begin, close_by_hand, go_on
@@ -217,6 +219,23 @@ def test_a_run_that_is_done_draws_nothing(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"was closed \(done\)"):
         _ask(again, 3)
     again.leave()
+
+
+def test_verify_finds_an_older_copy(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    run = begin(DurableLedger.open(path), planned("new"))
+    (stored,) = journals_of(path).values()
+    begun = stored.read_bytes()
+    _ask(run, 2)
+    whole = stored.read_bytes()
+    verify = ["ledger", "verify", str(path)]
+    for content, is_right in ((whole, True), (whole + b"half", True), (begun, False), (b"do not touch", False)):
+        stored.write_bytes(content)
+        result = CliRunner().invoke(app, verify)
+        assert result.exit_code == (0 if is_right else 1), result.output
+        said = " ".join(result.output.split())
+        assert is_right or "an older copy was put back" in said or "found something else" in said
+    run.leave()
 
 
 def test_stored_lines_out_of_order_are_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from kamino.cli.plain_help import PlainCommand, PlainGroup
 from kamino.errors import InputError, LedgerError
 from kamino.pipeline.output.release_mark import mark_of_runs
 from kamino.privacy import Budget, Neighbours
-from kamino.privacy.durable.durable_run import close_by_hand, unfinished
+from kamino.privacy.durable.durable_run import close_by_hand, faults_of_stored, unfinished
 from kamino.privacy.durable.hash_chain import START
 from kamino.privacy.durable.ledger_lines import Composition, Policy
 from kamino.privacy.durable.policing import RunState, bound_of, epsilon_of_total, keeps, total_cost
@@ -75,7 +75,7 @@ def verify(
     ] = None,
     anchor: AnchorOption = None,
 ) -> None:
-    """Check every line of a ledger: nothing changed, removed or put elsewhere, and no policy exceeded.
+    """Check every line of a ledger, and stored releases: nothing changed, put back or elsewhere, no policy exceeded.
 
     Lines that were cut from the end are found with --head, or with --anchor. Exit code 1 if anything is wrong.
     """
@@ -84,7 +84,7 @@ def verify(
         lines = _check_chain(file, head)
         with DurableLedger.read(file, anchor=anchor) as found:
             over = [name for name, policy in found.policies.items() if not _keeps(found, policy)]
-            half = found.half_line
+            half, faults = found.half_line, faults_of_stored(found)
     except LedgerError as problem:
         console.print(safe(str(problem), style="bold red"))
         raise typer.Exit(1) from None
@@ -98,7 +98,9 @@ def verify(
                 style="bold red",
             )
         )
-    if over or half:
+    for fault in faults:
+        console.print(safe(fault, style="bold red"))
+    if over or half or faults:
         raise typer.Exit(1)
     console.print(
         safe(

@@ -162,6 +162,24 @@ def unfinished(ledger: DurableLedger, dataset: str) -> tuple[RunState, ...]:
     return tuple(run for run in ledger.runs_of(dataset) if run.planned.run in there and run.outcome != GIVEN_UP)
 
 
+def faults_of_stored(ledger: DurableLedger) -> list[str]:
+    """What is wrong with the stored releases beside a ledger: one line for each run whose are not there, as they were.
+
+    Guarantees:
+        An older copy is found, and a process at work is no fault.  [test_verify_finds_an_older_copy]
+    """
+    faults = []
+    for run, path in journals_of(ledger.path).items():
+        state = ledger.runs.get(run)
+        if state is not None and state.outcome != GIVEN_UP:
+            try:
+                Journal.check(path, state)
+            except LedgerError as problem:
+                # One that is not there any more belongs to a run that was just finished.
+                faults += [str(problem)] if path.exists() else []
+    return faults
+
+
 def close_by_hand(ledger: DurableLedger, run: str) -> RunState:
     """Give up a run that nobody wants to go on with: what it was charged for stays, the rest is given back.
 

@@ -114,14 +114,23 @@ class Journal:
         """
         lines, stored = self._lines, state.stored
         if state.is_bound:
-            heads = [line.head for line in lines[: len(stored)]]
-            if heads != [each.hash for each in stored] or len(lines) > len(stored) + 1:
+            _compare(lines, state, self.path)
+            if len(lines) > len(stored) + 1:
                 raise LedgerError(set_back(self.path, f"{len(lines)} releases where the ledger has {len(stored)}"))
             if len(lines) > len(stored):
                 # Nobody has its key: the process ended before the ledger had it.
                 self._chain.forget_last()
             self._keys = {each.number: each.key for each in stored}
         self._records = _records(lines[: len(stored)] if state.is_bound else lines, self.path)
+
+    @staticmethod
+    def check(path: Path, state: RunState) -> None:
+        """Raise a `LedgerError` unless all is there that the ledger vouches for; a process may be at work on it."""
+        chain = Chain.open(path, JOURNAL_LIMITS, read_only=True)
+        try:
+            _compare(list(chain.read_on())[1:], state, path)
+        finally:
+            chain.close()
 
     @staticmethod
     def remove_if_unused(path: Path, run: str, *, is_useless: Callable[[], bool]) -> None:
@@ -197,6 +206,13 @@ def set_back(path: Path, found: str) -> str:
         f"{path}: found {found}: an older copy was put back, or the file was changed. Nothing was drawn. Put the "
         "latest file back, or start anew with --no-resume, which pays again"
     )
+
+
+def _compare(lines: Sequence[Line], state: RunState, path: Path) -> None:
+    """Refuse stored releases that do not begin with those that the ledger vouches for."""
+    stored = state.stored
+    if [line.head for line in lines[: len(stored)]] != [each.hash for each in stored]:
+        raise LedgerError(set_back(path, f"{len(lines)} releases where the ledger has {len(stored)}"))
 
 
 def _draw_seed(lines: list[Line], run: str, path: Path) -> int:
