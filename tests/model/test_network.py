@@ -84,11 +84,14 @@ def test_frequencies_are_marginals(model):
 
 
 def test_samples_follow_the_marginals(model):
-    rows = model.sample(50_000, np.random.default_rng(1))
-    flat = (rows["a"] * 5 + rows["b"]) * 4 + rows["c"]
-    seen = np.bincount(flat, minlength=60) / 50_000
+    """One draw is off by 0.006, give or take 0.0012; the mean of twelve lies 5.8 standard deviations from the bound."""
+    true, off = model.marginal(("a", "b", "c")).ravel(), []
+    for seed in range(12):
+        rows = model.sample(50_000, np.random.default_rng(seed))
+        seen = np.bincount((rows["a"] * 5 + rows["b"]) * 4 + rows["c"], minlength=60) / 50_000
+        off.append(np.abs(seen - true).sum() / 2)
     # Independent draws would be off by 0.009 on average here.
-    assert np.abs(seen - model.marginal(("a", "b", "c")).ravel()).sum() / 2 < 0.008
+    assert np.mean(off) < 0.008
 
 
 def test_samples_repeat_with_the_generator(model):

@@ -208,11 +208,12 @@ def test_what_is_not_promised_of_soft_constraints_is_said() -> None:
     table = pa.table({"a": [1, 2, 3] * 30, "b": [1, 1, 2] * 30, "c": [4, 4, 6] * 30})
     made = Synthesizer(schema, rules, seed=1).fit(table)
     notes = made.certificate(made.sample(20))["notes"]
-    (note,) = (each for each in notes if "the map was" not in each and not each.startswith("mostly noise"))
+    of_noise = ("mostly noise", "hidden by noise")  # whatever noise makes of 90 rows is said as well
+    (note,) = (each for each in notes if "the map was" not in each and not each.startswith(of_noise))
     assert "not weighed, for hard constraints decide b" in note
     assert made.plan(90).notes == (note,)
     by_row = Synthesizer(schema, rules, seed=1, sampling="row-by-row").fit(table)
-    rest = [each for each in by_row.certificate(by_row.sample(20))["notes"] if not each.startswith("mostly noise")]
+    rest = [each for each in by_row.certificate(by_row.sample(20))["notes"] if not each.startswith(of_noise)]
     assert all("the map was" in each for each in rest)
     assert by_row.plan(90).notes == ()
 
