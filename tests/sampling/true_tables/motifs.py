@@ -313,10 +313,27 @@ MOTIFS: Sequence[Motif] = (
 )
 
 
+def found_rules(making: Making) -> None:
+    """Rules that nobody made and that happen to hold, as somebody finds who looks at a table."""
+    columns = [c for c in making.columns.values() if c.kind is not Kind.ID]
+    for _ in range(10):
+        size = making.pick([2, 2, 3])
+        if len(columns) <= size:
+            return
+        *left, right = (columns[i] for i in making.rng.permutation(len(columns))[:size])
+        names = ", ".join(c.name for c in left)
+        if len(np.unique(making.joint(*left))) == len(np.unique(making.joint(*left, right))):
+            making.rules.append(f"{names} -> {right.name}")
+        if len(np.unique(making.joint(*left))) == making.rows:
+            making.rules.append(f"key ({names})")
+
+
 def true_table(rng: np.random.Generator, *, rows: int, columns: int) -> TrueTable:
     """A table of about so many columns, and its rules."""
     making = Making(rng=rng, rows=rows)
     making.free()
     while len(making.columns) < columns:
         making.pick(MOTIFS)(making)
+    if making.chance(0.3):
+        found_rules(making)
     return making.done(making.pick([0.0, 0.2, 0.8]))
