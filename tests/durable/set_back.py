@@ -64,12 +64,12 @@ class Watched:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "l.ledger"
         self.seen: dict[int, set[str]] = {}
-        self.copies: list[bytes] = []
-        """The file as it was before the release of each number was asked for; the first at place 0."""
+        self.copies: dict[int, bytes] = {}
+        """The file as it was before the release of each number was asked for; choices have numbers as well."""
         self.refused = ""
 
     def run(self, *, stop_at: int | None = None) -> None:
-        """Fit, and leave the stored releases there; with `stop_at`, stop before the release of this number is drawn."""
+        """Fit, and leave the stored releases there; with `stop_at`, stop before the first release from there on."""
         use = LedgerUse(path=self.path, dataset="people")
         made = Synthesizer(KNOWN, ledger=use)
         with self._watching(stop_at), suppress(StoppedError):
@@ -81,9 +81,10 @@ class Watched:
                 made.leave()
 
     def put_back(self, number: int) -> None:
-        """Put the file back as it was before this release."""
+        """Put the file back as it was before the release at this place, from 1 on, or -1 for the last one asked for."""
         (stored,) = journals_of(self.path).values()
-        stored.write_bytes(self.copies[number - 1])
+        numbers = sorted(self.copies)
+        stored.write_bytes(self.copies[numbers[number - 1 if number > 0 else number]])
 
     def state(self) -> tuple[int, str]:
         """The charges, and the head."""
@@ -108,10 +109,10 @@ class Watched:
 
         def watched(tape: StoredTape, entry: Entry, *given: Any) -> Any:
             number = tape._number + 1
-            if number > len(self.copies):
+            if number not in self.copies:
                 (stored,) = journals_of(self.path).values()
-                self.copies.append(stored.read_bytes())
-            if number == stop_at:
+                self.copies[number] = stored.read_bytes()
+            if stop_at is not None and number >= stop_at:
                 raise StoppedError
             released = play(tape, entry, *given)
             self.seen.setdefault(number, set()).add(hashlib.sha256(pickle.dumps(released)).hexdigest())
@@ -152,7 +153,7 @@ def last(folder: Path) -> Outcome:
     runs.run(stop_at=STOPS)
     before = runs.state()
     for _ in range(TRIES):
-        runs.put_back(STOPS - 1)
+        runs.put_back(-2)
         runs.run(stop_at=STOPS)
     return runs.outcome(before, tried=1)
 
@@ -172,11 +173,12 @@ def unentered(folder: Path) -> Outcome:
             runs.seen.setdefault(number, set()).add(hashlib.sha256(line[65:]).hexdigest())
         raise StoppedError
 
+    place = len(runs.copies)
     Journal.keep = kept  # type: ignore[assignment, method-assign]
     try:
         for _ in range(TRIES):
             runs.run()
-            runs.put_back(STOPS)
+            runs.put_back(place)
     finally:
         Journal.keep = keep  # type: ignore[method-assign]
     return runs.outcome(before, tried=1)

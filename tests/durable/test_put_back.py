@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.durable.planning import BUDGET, planned
-from tests.durable.set_back import ATTACKS, StoppedError
+from tests.durable.set_back import ATTACKS, STOPS, StoppedError
 from tests.durable.test_chain import chained
 from typer.testing import CliRunner
 
@@ -37,6 +37,7 @@ def test_stored_releases_that_are_put_back_show_nothing_new(tmp_path: Path, atta
     assert (outcome.drawn_anew, outcome.most_draws) == (0, 1), outcome
     assert outcome.charges[0] == outcome.charges[1]
     assert outcome.head_is_same
+    assert attack.startswith("a finished") or outcome.charges[0] <= STOPS, "the run is not unfinished"
     assert not outcome.refused or "an older copy was put back" in outcome.refused
 
 
