@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from tests.io.odd_reading import Cells, Column, OddReader
 from tests.io.oddities import ALIKE, MISSING, ODD, TEXTS, THEMES, TIMES
 
@@ -64,6 +66,12 @@ def _by_bits(value: Any, kind: pa.DataType) -> pa.Array | None:
     return None
 
 
+_WITH_NULLS = {
+    kind: getattr(pd, str(kind).replace("u", "U").replace("int", "Int") + "Dtype")()
+    for kind in (pa.int8(), pa.uint16(), pa.int64(), pa.uint64())
+} | {pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype("python")}
+
+
 def arrow_column(kind: pa.DataType) -> Column:
     """Cells of an Arrow type, each an array of one."""
     plain = [_by_value(value, kind) for cells in THEMES.values() for value in cells]
@@ -116,6 +124,29 @@ def by_arrow(cells: Cells) -> pd.DataFrame:
     return pd.DataFrame({name: pd.arrays.ArrowExtensionArray(table[name]) for name in table.column_names})
 
 
+def declared(cells: Cells) -> pd.DataFrame:
+    """Columns of the types of pandas itself, those with nulls where there are two."""
+    held = arrow_table(cells)
+    return held.to_pandas(types_mapper=_WITH_NULLS.get, coerce_temporal_nanoseconds=False)
+
+
+def sparse(cells: Cells) -> pd.DataFrame:
+    """Sparse columns of objects."""
+    return pd.DataFrame(
+        {n: pd.arrays.SparseArray(each.to_numpy(), dtype="Sparse[object]") for n, each in objects(cells).items()}
+    )
+
+
+def run_ends(cells: Cells) -> pa.Table:
+    """Runs of equal values, of which dictionaries are made."""
+    return arrow_table(cells, lambda array: pc.run_end_encode(array))
+
+
+def _relation(cells: Cells) -> Any:
+    table = arrow_table(cells)
+    return duckdb.from_arrow(table)
+
+
 def listed_by_arrow(cells: Cells) -> pa.Table:
     """Dictionaries of values of the type that Arrow finds for them."""
     return pa.table({name: pa.array(column).dictionary_encode() for name, column in cells.items()})
@@ -160,17 +191,46 @@ def reader(name: str, make: Callable[[Any], Any], columns: Mapping[str, Column],
 _NOT_OF_POLARS = (pa.float16(), pa.date64(), pa.time32("s"), pa.decimal256(76, 10), pa.timestamp("s"))
 POLARS_CELLS = {name: each for name, each in ARROW_CELLS.items() if ARROW_TYPES[name] not in _NOT_OF_POLARS}
 
+PANDAS_CELLS = {
+    text: ARROW_CELLS[text]
+    for text, kind in ARROW_TYPES.items()
+    if kind in _WITH_NULLS or pa.types.is_floating(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+}
+# Of moments alone, pandas makes a sparse column that has lost their zone.
+SPARSE_CELLS = {theme: ANY_CELLS[theme] for theme in ("integers", "floats", "decimals", "truths", "texts")}
+# What has no runs, and what DuckDB has no type for.
+RUN_CELLS = {text: each for text, each in ARROW_CELLS.items() if text not in ("string_view", "null")}
+DUCKDB_CELLS = {
+    text: ARROW_CELLS[text]
+    for text in (
+        "int8",
+        "uint16",
+        "int64",
+        "uint64",
+        "float",
+        "double",
+        "bool",
+        "string",
+        "date32[day]",
+        "timestamp[us]",
+    )
+}
+
 FRAMES: tuple[OddReader, ...] = (
     reader("pandas-objects", objects, ANY_CELLS, share=4),
     reader("pandas-categories", categories, CATEGORY_CELLS, share=4),
     reader("pandas-texts", as_pandas_finds, {"texts": Column(plain=THEMES["texts"], odd=ODD)}),
     reader("pandas-strings", by_pandas("string[python]"), TEXT_CELLS),
     reader("pandas-arrow", by_arrow, ARROW_CELLS),
+    reader("pandas-declared", declared, PANDAS_CELLS),
+    reader("pandas-sparse", sparse, SPARSE_CELLS, share=1),
     reader("polars", _polars, POLARS_CELLS),
     reader("polars-lazy", _lazy, POLARS_CELLS),
     reader("polars-categories", _polars_texts(pl.Categorical), TEXT_CELLS),
     reader("arrow", arrow_table, ARROW_CELLS),
     reader("arrow-stream", _stream, ARROW_CELLS),
+    reader("arrow-runs", run_ends, RUN_CELLS, share=1),
+    reader("duckdb-relation", _relation, DUCKDB_CELLS, share=1),
     reader("arrow-dictionaries", listed_by_arrow, LIKE_CELLS, share=4),
     reader("arrow-categories", categories_by_arrow, LIKE_CELLS, share=4),
     reader("dask-objects", _dask(objects), ANY_CELLS, share=1),

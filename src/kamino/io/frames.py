@@ -100,7 +100,10 @@ def _telling() -> Iterator[None]:
     """Say that a lazy frame could not be computed. What its library says may quote cells, and is not passed on."""
     try:
         yield
-    except Exception as problem:
+    except BaseException as problem:
+        # A panic in the library of polars is no Exception.
+        if not isinstance(problem, Exception) and type(problem).__name__ != "PanicException":
+            raise
         raise InputError(
             f"{WHERE}: a lazy frame could not be computed ({type(problem).__name__}); the details may quote values and "
             "are left out. Compute it yourself to see them; a cast can be told not to fail (in polars, strict=False)."

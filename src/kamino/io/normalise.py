@@ -43,9 +43,7 @@ def normalise_table(
     check_names(table.column_names, where=where)
     columns, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
-        plain = _plain_column(
-            _ticks(column) if ticks else column, place=f"{where}: column '{field.name}'", private=private
-        )
+        plain = _plain_column(column, place=f"{where}: column '{field.name}'", private=private, ticks=ticks)
         if nan_is_null and pa.types.is_floating(plain.type):
             plain = pc.if_else(pc.is_nan(plain), pa.scalar(None, plain.type), plain)
         columns.append(plain)
@@ -123,8 +121,9 @@ def _without_strange_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(inside, column, pa.scalar(None, column.type))
 
 
-def _plain_column(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.ChunkedArray:
+def _plain_column(column: pa.ChunkedArray, *, place: str, private: bool, ticks: bool) -> pa.ChunkedArray:
     column = _decode(column, private=private)
+    column = _ticks(column) if ticks else column
     kind = column.type
     target = _plain_type(kind)
     if target is None:
@@ -173,17 +172,22 @@ def _text(column: pa.ChunkedArray, *, place: str, private: bool) -> pa.ChunkedAr
 
 
 def _decode(column: pa.ChunkedArray, *, private: bool) -> pa.ChunkedArray:
-    """Undo extension, dictionary and run-end encodings, which may be nested in this order."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        if column.type.extension_name == "arrow.uuid":
+    """Undo extension, dictionary and run-end encodings, however they are nested."""
+    while (decoded := _outermost_decoded(column, private=private)) is not column:
+        column = decoded
+    return column
+
+
+def _outermost_decoded(column: pa.ChunkedArray, *, private: bool) -> pa.ChunkedArray:
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name == "arrow.uuid":
             return _uuid_text(column)
-        column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
-    if pa.types.is_dictionary(column.type):
-        if private:
-            return spelled_dictionary(column)
-        column = pc.cast(column, column.type.value_type)
-    if pa.types.is_run_end_encoded(column.type):
-        column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type=column.type.value_type)
+        return pa.chunked_array([chunk.storage for chunk in column.chunks], type=kind.storage_type)
+    if pa.types.is_dictionary(kind):
+        return spelled_dictionary(column) if private else pc.cast(column, kind.value_type)
+    if pa.types.is_run_end_encoded(kind):
+        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type=kind.value_type)
     return column
 
 
