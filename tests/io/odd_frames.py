@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from tests.io.odd_reading import Cells, Column, OddReader
 from tests.io.oddities import ALIKE, MISSING, ODD, TEXTS, THEMES, TIMES
 
-ANY_CELLS = {theme: Column(plain=cells, odd=ODD) for theme, cells in THEMES.items()}
+ANY_CELLS = {theme: Column(plain=(*cells, *MISSING[:4]), odd=ODD) for theme, cells in THEMES.items()}
 LIKE_CELLS = {theme: Column(plain=THEMES[theme], odd=odd) for theme, odd in ALIKE.items()}
 # In a category, what is equal is one value, which is the first of them: 1 is then True, and a day a moment of numpy.
 _UNEQUAL = tuple(each for each in ODD if type(each) not in (bool, np.bool_, np.datetime64))
-CATEGORY_CELLS = {theme: Column(plain=cells, odd=_UNEQUAL) for theme, cells in THEMES.items()} | {
-    "truths": Column(plain=THEMES["truths"], odd=(*ALIKE["truths"], *TEXTS, *TIMES))
-}
+CATEGORY_CELLS = {
+    theme: Column(plain=(*cells, *MISSING[:4]), odd=_UNEQUAL, beside=ALIKE[theme]) for theme, cells in THEMES.items()
+} | {"truths": Column(plain=THEMES["truths"], odd=(*ALIKE["truths"], *TEXTS, *TIMES), beside=ALIKE["truths"])}
 TEXT_CELLS = {theme: Column(plain=cells, odd=(None, *TEXTS)) for theme, cells in THEMES.items() if theme == "texts"}
 ARROW_TYPES: Mapping[str, pa.DataType] = {
     **{str(kind): kind for kind in (pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())},

@@ -38,10 +38,14 @@ def read_privately(source: object) -> Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """The cells of one column of a reader: those of ordinary rows, and odd ones."""
+    """The cells of one column of a reader: those of ordinary rows, and odd ones.
+
+    beside: the odd ones that may be among other cells which stay as they are, if these are not all.
+    """
 
     plain: Sequence[Any]
     odd: Sequence[Any]
+    beside: Sequence[Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

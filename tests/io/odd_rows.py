@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from tests.io.odd_readers import READERS
-from tests.io.odd_reading import Cells, OddReader, Seen
+from tests.io.odd_reading import Cells, Column, OddReader, Seen
 
 # So many odd rows are tried on one table.
 ROWS_PER_TABLE = 10
@@ -48,9 +49,13 @@ def plain_table(reader: OddReader, seed: int, number: int) -> Cells:
     rows, oddness = rng.randint(0, MOST_ROWS), rng.choice((0.0, 0.0, 0.1))
     columns = {name: reader.columns[name] for name in names}
     return {
-        name: [rng.choice(each.odd if rng.random() < oddness else each.plain) for _ in range(rows)]
+        name: [rng.choice(_beside(each) if rng.random() < oddness else each.plain) for _ in range(rows)]
         for name, each in columns.items()
     }
+
+
+def _beside(column: Column) -> Sequence[Any]:
+    return column.odd if column.beside is None else column.beside
 
 
 def odd_row(reader: OddReader, cells: Cells, seed: int, number: int) -> tuple[int, dict[str, Any]]:

@@ -101,7 +101,9 @@ OTHERS: tuple[Any, ...] = (
     uuid.UUID(int=7), Silent(), Quarrelsome(), np.array([1, 2]), np.array(5), np.str_("a"), np.bytes_(b"a"), np.True_,
     Ellipsis, range(3), int, pd.Series([1]), pd.DataFrame({"a": [1]}),
 )  # fmt: skip
-ODD: tuple[Any, ...] = (*MISSING, *NUMBERS, *TEXTS, *TIMES, *OTHERS)
+# Those that fail when they are looked at come more often.
+QUARRELS: tuple[Any, ...] = (Decimal("sNaN"), Stubborn(1.5), Stubborn(math.nan), Silent(), Quarrelsome(), SURROGATE)
+ODD: tuple[Any, ...] = (*MISSING, *NUMBERS, *TEXTS, *TIMES, *OTHERS, *QUARRELS * 4)
 
 _FINITE = tuple(each for each in NUMBERS if type(each) in (int, float) and abs(each) < 2**53)
 _DECIMALS = tuple(each for each in NUMBERS if isinstance(each, Decimal) and each.is_finite() and len(str(each)) < 40)
