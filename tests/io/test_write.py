@@ -37,9 +37,10 @@ PARQUET_TYPES: dict[pa.DataType, st.SearchStrategy[object]] = {
     pa.decimal128(10, 3): st.decimals(-(10**6), 10**6, places=3),
     pa.decimal256(60, 2): st.decimals(-(10**30), 10**30, places=2),
     pa.timestamp("ns"): st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)),
-    pa.timestamp("ms", "Europe/Berlin"): st.datetimes(timezones=st.just(dt.UTC)).map(
-        lambda moment: moment.replace(microsecond=0)
-    ),
+    # In the year 9999 of the zone, too.
+    pa.timestamp("ms", "Europe/Berlin"): st.datetimes(
+        dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30), timezones=st.just(dt.UTC)
+    ).map(lambda moment: moment.replace(microsecond=0)),
 }
 NO_FIXTURE_CHECK = [HealthCheck.function_scoped_fixture]
 

@@ -42,7 +42,12 @@ def test_constructor_raises_schema_error():
     [
         (lambda: Integer(min=3, max=2), "found max 2 below min 3"),
         (lambda: Integer(min=0, max=True), "found True, expected an integer"),
-        (lambda: Integer(min=0, max=2**63), "expected 64-bit integers"),
+        (lambda: Integer(min=0, max=2**64), "expected 64-bit integers"),
+        (lambda: Integer(min=-1, max=2**63), "expected 64-bit integers"),
+        (lambda: Integer(min=2**63, max=2**63), "use uint64"),
+        (lambda: Integer(min=0, max=2**62), "set step to 2"),
+        (lambda: Integer(min=0, max=5, step=2), "expected min and a multiple of step 2: use 4"),
+        (lambda: Real(min=0, max=2 * 10**308, decimals=-300), "which is infinite there"),
         (lambda: Integer(min=-(2**62), max=2**62), "expected fewer than 2^62"),
         (lambda: Integer(min=0, max=300, dtype="int8"), "dtype int8 cannot hold 300"),
         (lambda: Integer(min=-1, max=3, dtype="uint64"), "dtype uint64 cannot hold -1"),

@@ -33,8 +33,8 @@ def test_codes_stay_inside():
         {"start": 0, "step": 0, "size": 1},
         {"start": 0, "step": 1, "size": 0},
         {"start": 0, "step": 1, "size": 2**62 + 1},
-        {"start": -(2**63) - 1, "step": 1, "size": 1},
-        {"start": 2**63, "step": 1, "size": 1},
+        {"start": -(2**63), "step": 4, "size": 2**62 + 1},
+        {"start": 0, "step": 5, "size": 2**62},
     ],
 )
 def test_grids_that_cannot_be(fields):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,7 +18,7 @@ from kamino.privacy.mechanisms.bounds import Cells, number_cells, time_cells
 from kamino.schema import Attribute, Date, Datetime, GridCodec, Integer, Real, attribute_codec
 from kamino.schema.dtypes import is_text
 from kamino.schema.grid import MICROSECONDS_PER_DAY
-from kamino.schema.numbers import DEFAULT_DECIMALS
+from kamino.schema.numbers import DEFAULT_DECIMALS, largest_number, largest_whole
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -38,6 +37,9 @@ def read_numbers(column: pa.ChunkedArray, name: str, attribute: Attribute) -> Nu
     """
     if isinstance(attribute, Real):
         return _reals(column)
+    if isinstance(attribute, Integer):
+        numbers = _reals(column)
+        return Numbers(values=np.rint(numbers.values), unreadable=numbers.unreadable)
     codec = _widest(name, attribute)
     codes = codec.encode(column)
     present = codes[codes != codec.null_code]
@@ -51,20 +53,27 @@ def cells_of(attribute: Attribute) -> Cells:
     """The public cells in which the numbers of an attribute are counted: by its type, the same for every table."""
     match attribute:
         case Real(decimals=decimals):
-            return number_cells(integer=False, decimals=None if decimals >= DEFAULT_DECIMALS else decimals)
+            finest = None if decimals >= DEFAULT_DECIMALS else decimals
+            return number_cells(integer=False, decimals=finest, largest=float(largest_number(attribute.arrow_type)))
         case Date(resolution=resolution):
             return time_cells(steps_per_day=1 / resolution)
         case Datetime():
             return time_cells(steps_per_day=MICROSECONDS_PER_DAY / attribute.step)
         case _:
-            return number_cells(integer=True)
+            return number_cells(integer=True, largest=float(_whole_ends(attribute)[1]))
 
 
 def values_at(name: str, attribute: Attribute, low: float, high: float) -> tuple[Any, Any]:
     """The values that two numbers stand for, as far as the attribute's type can hold them."""
     if isinstance(attribute, Real):
-        limit = _largest_real(attribute)
-        return min(max(low, -limit), limit), min(max(high, -limit), limit)
+        most = largest_number(attribute.arrow_type)
+        # A double may lie above the largest number that it is the nearest one to.
+        first, last = (min(max(Decimal(repr(float(end))), Decimal(-most)), Decimal(most)) for end in (low, high))
+        return first, last
+    if isinstance(attribute, Integer):
+        least, most = _whole_ends(attribute)
+        start, end = (min(max(int(steps), least), most) for steps in (low, high))
+        return start, end
     codec = _widest(name, attribute)
     places = (min(max(int(steps) - _origin(codec), 0), codec.num_values - 1) for steps in (low, high))
     first, last = (codec.value_of(place) for place in places)
@@ -76,6 +85,8 @@ def ends_of(name: str, attribute: Any) -> tuple[float, float]:
     if isinstance(attribute, Real):
         half = Decimal(1).scaleb(-attribute.decimals) / 2
         return float(Decimal(attribute.min or 0) - half), float(Decimal(attribute.max or 0) + half)
+    if isinstance(attribute, Integer):
+        return float(attribute.min or 0) - 0.5, float(attribute.max or 0) + attribute.step / 2
     codec = _widest(name, attribute)
     # Exact up to here: a double cannot tell the places of a wide range apart.
     low, high = ((codec.position(end) or 0) + _origin(codec) for end in (attribute.min, attribute.max))
@@ -86,15 +97,14 @@ def _origin(codec: GridCodec) -> int:
     return codec.grid.start // codec.grid.step
 
 
-def _largest_real(attribute: Real) -> float:
-    """The largest number that the attribute's type can hold: no bound need lie beyond it."""
+def _whole_ends(attribute: Attribute) -> tuple[int, int]:
+    """The least and the most that the attribute's type can hold of whole numbers of 64 bits."""
     kind = attribute.arrow_type
-    if pa.types.is_decimal(kind):
-        digits = kind.precision - kind.scale
-        # From sixteen digits on, a double that is nearest to the largest number may lie above it.
-        largest = float(10**digits - 1) if digits <= 15 else math.nextafter(float(10**digits), 0.0)
-        return min(largest, 2.0**62)
-    return float(2.0**62)
+    if pa.types.is_integer(kind):
+        bits = kind.bit_width - pa.types.is_signed_integer(kind)
+        return (-(2**bits) if pa.types.is_signed_integer(kind) else 0), 2**bits - 1
+    most = min(largest_whole(kind), 2**63 - 1)
+    return -most, most
 
 
 def _reals(column: pa.ChunkedArray) -> Numbers:
@@ -142,7 +152,3 @@ def _ranges(attribute: Attribute) -> Iterator[dict[str, Any]]:
         case Datetime():
             yield {"min": dt.datetime(1, 1, 2), "max": dt.datetime(9999, 12, 30)}
             yield {"min": dt.datetime(1700, 1, 1), "max": dt.datetime(2250, 1, 1)}
-        case Integer() | _:
-            for exponent in (60, 52, 31, 24, 15, 7):
-                yield {"min": -(2**exponent), "max": 2**exponent - 1}
-                yield {"min": 0, "max": 2**exponent - 1}

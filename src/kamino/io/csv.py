@@ -228,6 +228,10 @@ def _typed(text: pa.ChunkedArray, wanted: pa.DataType | None, where: str) -> pa.
     """The column as the type it is known to have; as the first that fits where none is known."""
     if wanted is not None and (pa.types.is_string(wanted) or pa.types.is_large_string(wanted)):
         return text
+    if wanted is not None and pa.types.is_decimal(wanted):
+        # By way of a double, or of an integer, long decimals would change or not fit.
+        with suppress(pa.ArrowInvalid):
+            return text.cast(wanted)
     found = infer_column(text)
     if wanted is None:
         return found

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from kamino.errors import InputError
 from kamino.io.odd_cells import readable_text, spelled_dictionary, whole_days
+from kamino.schema.dtypes import plain_decimal
 
 FIRST_DAY = datetime.date(1, 1, 1)
 LAST_DAY = datetime.date(9999, 12, 31)
@@ -214,7 +215,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType | None:
     if types.is_floating(kind):
         return pa.float32() if types.is_float16(kind) else kind
     if types.is_decimal(kind):
-        return kind if kind.bit_width >= 128 else pa.decimal128(kind.precision, kind.scale)
+        return plain_decimal(kind)
     if types.is_date(kind):
         return pa.date32()
     if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind) or str(kind) == "string_view":

@@ -63,6 +63,20 @@ def dtype_name(arrow_type: pa.DataType) -> str:
     return next((name for name, known in _PLAIN.items() if known == arrow_type), "")
 
 
+def plain_decimal(arrow_type: pa.DataType) -> pa.DataType | None:
+    """Return the type of decimals that every format has and that holds what `arrow_type` holds; None if there is none.
+
+    >>> plain_decimal(pa.decimal128(5, -2))
+    Decimal128Type(decimal128(7, 0))
+    """
+    scale = max(arrow_type.scale, 0)
+    precision = max(arrow_type.precision - min(arrow_type.scale, 0), scale)
+    if precision > 76:
+        return None
+    is_long = arrow_type.bit_width > 128 or precision > 38
+    return pa.decimal256(precision, scale) if is_long else pa.decimal128(precision, scale)
+
+
 def is_text(arrow_type: pa.DataType) -> bool:
     """Tell whether a column of this type holds text."""
     types = pa.types

@@ -14,6 +14,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 import numpy as np
 import numpy.typing as npt
 
+from kamino.schema.whole_decimals import Offsets, offsets_from
+
 MAX_SIZE = 2**62
 """The largest number of codes of one attribute: sums of two codes still fit 64 bits."""
 
@@ -35,22 +37,37 @@ class Grid:
     def __post_init__(self) -> None:
         if self.step < 1 or not 1 <= self.size <= MAX_SIZE:
             raise ValueError("a grid needs a step of at least 1 and between 1 and 2^62 ticks")
-        if self.start < -(2**63) or self.last >= 2**63:
-            raise ValueError("the ticks of a grid must fit 64-bit integers")
+        if self.last - self.start >= 2**64:
+            raise ValueError("the ticks of a grid must lie within 2^64 of each other")
 
     @property
     def last(self) -> int:
         """The largest tick."""
         return self.start + (self.size - 1) * self.step
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether all ticks are 64-bit integers."""
+        return self.start >= -(2**63) and self.last < 2**63
+
     def codes(self, ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the code nearest to each tick; ticks beyond the ends go to the ends."""
-        offset = np.clip(ticks, self.start, self.last) - self.start
-        return offset if self.step == 1 else (offset + self.step // 2) // self.step
+        """Return the code nearest to each tick of a narrow grid; ticks beyond the ends go to the ends."""
+        return self.codes_at(offsets_from(self.start, np.clip(ticks, self.start, self.last)))
+
+    def codes_at(self, offsets: Offsets) -> npt.NDArray[np.int64]:
+        """Return the code nearest to each tick, which lies so far above the first and not above the last."""
+        if self.step == 1:
+            return offsets.view(np.int64)
+        codes, rest = np.divmod(offsets, np.uint64(self.step))
+        return (codes + (rest >= np.uint64(self.step - self.step // 2))).view(np.int64)
 
     def ticks(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the tick of each code."""
+        """Return the tick of each code of a narrow grid."""
         return self.start + codes * self.step
+
+    def offsets(self, codes: npt.NDArray[np.int64]) -> Offsets:
+        """Return how far the tick of each code lies above the first."""
+        return codes.view(np.uint64) * np.uint64(self.step)
 
 
 def tick_of_decimal(value: Decimal, decimals: int) -> int:

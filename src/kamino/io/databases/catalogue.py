@@ -137,7 +137,7 @@ def _declared(declared: DeclaredColumn, plain: Attribute, kind: pa.DataType, *, 
     decimal = _DECIMAL.fullmatch(declared.kind)
     if decimal and isinstance(plain, Real):
         digits, places = (int(part) for part in decimal.groups())
-        if 1 <= digits <= 38 and places <= 18:
+        if 1 <= digits <= 38:
             return Real(nullable=plain.nullable, dtype=f"decimal128({digits}, {places})", decimals=places)
     return plain
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from kamino.arrays import IntArray, distinct
 from kamino.errors import InputError
-from kamino.schema import AttributeCodec, Codec, Datetime, GridCodec
+from kamino.schema import AttributeCodec, Codec, Datetime, GridCodec, Integer, Real
 
 Given = Mapping[str, Any]
 Allowed = Mapping[str, IntArray]
@@ -67,7 +69,7 @@ def read_condition(codec: Codec, given: Given | None) -> Condition:
             raise InputError(f"found a condition on {name!r}, whose values are made up; expected one on another column")
         if isinstance(value, tuple):
             low, high = ranges[name] = _range_of(codec[name], name, value)
-            codes[name] = distinct(np.linspace(low, high, min(high - low + 1, _MOST_CODES)).round().astype(np.int64))
+            codes[name] = _spread(low, high)
         else:
             codes[name] = _codes_of(codec[name], name, value)
     return Condition(codes=codes, ranges=ranges)
@@ -81,8 +83,13 @@ def _range_of(attribute: AttributeCodec, name: str, ends: tuple[Any, ...]) -> tu
         raise InputError(f"found {len(ends)} ends of an interval of {name!r}; expected two, (low, high)")
     low, high = (_midnight(attribute, _python(end)) for end in ends)
     try:
-        first = 0 if low is None else _first(attribute, lambda value: value >= low)
-        last = attribute.num_values - 1 if high is None else _first(attribute, lambda value: value > high) - 1
+        if isinstance(attribute.attribute, Integer | Real):
+            first = 0 if low is None else max(0, math.ceil(_place(attribute, low)))
+            last = attribute.num_values - 1
+            last = last if high is None else min(last, math.floor(_place(attribute, high)))
+        else:
+            first = 0 if low is None else _first(attribute, lambda value: value >= low)
+            last = attribute.num_values - 1 if high is None else _first(attribute, lambda value: value > high) - 1
     except TypeError:
         raise InputError(f"found ends of another type than {name!r}; expected {_domain(attribute)}") from None
     if first > last:
@@ -91,6 +98,25 @@ def _range_of(attribute: AttributeCodec, name: str, ends: tuple[Any, ...]) -> tu
             f"expected {_domain(attribute)}"
         )
     return first, last
+
+
+def _spread(low: int, high: int) -> IntArray:
+    """The codes from `low` to `high`; of very many, some that are spread over them, the ends among them."""
+    step = (high - low) // _MOST_CODES + 1
+    return distinct(np.arange(low, high + 1, step, dtype=np.int64), np.array([high], dtype=np.int64))
+
+
+def _place(attribute: GridCodec, end: Any) -> Fraction:
+    """Where a number lies among the codes, exactly, and beyond them by one at most.
+
+    A float is the decimal that it is written as: compared as a double, 0.1 would lie above the decimal 0.1.
+    """
+    if isinstance(end, float) and math.isinf(end):
+        return Fraction(attribute.num_values if end > 0 else -1)
+    place = attribute.position(end)
+    if place is None:
+        raise TypeError
+    return min(max(place, Fraction(-1)), Fraction(attribute.num_values))
 
 
 def _midnight(attribute: GridCodec, end: Any) -> Any:

@@ -13,11 +13,11 @@ from kamino.constraints.language.printer import print_name
 from kamino.constraints.tree import Comparison, NullTest, Operator, is_cross
 from kamino.constraints.types import value_type
 from kamino.engine import trusted_attribute, trusted_schema
-from kamino.errors import InputError, SamplingError
+from kamino.errors import InputError, SamplingError, SchemaError
 from kamino.pipeline.plan.group_ids import ids_of_dependency, refuse_values_of_ids
 from kamino.pipeline.settings import Settings
 from kamino.privacy.private import PrivateTable
-from kamino.schema import Attribute, Categorical, Key, Schema, Source, check_columns, draft_schema
+from kamino.schema import Attribute, Categorical, Integer, Key, Real, Schema, Source, check_columns, draft_schema
 
 NOTHING: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
@@ -67,7 +67,30 @@ def schema_for(
         schema = _with_listed(schema, {name: listed[name] for name in open_ones if name in listed})
     schema = _with_whole_keys(schema, columns.schema)
     check_columns(schema, columns)
+    if settings.trust_domain:
+        _refuse_too_many_values(schema, columns.schema)
     return schema
+
+
+def _refuse_too_many_values(schema: Schema, columns: pa.Schema) -> None:
+    """Refuse columns of numbers that no trusted range keeps as they are.
+
+    Guarantees:
+        Nothing is spent before that is said.  [test_numbers_that_cannot_be_kept_are_refused_before_spending]
+    """
+    wide = [name for name in schema.missing_domains if _is_number(schema[name], columns.field(name).type)]
+    if wide:
+        listed = ", ".join(f"'{name}'" for name in wide)
+        raise SchemaError(
+            f"found {listed} with numbers of which 2^62 or more lie between the smallest and the largest: codes cannot "
+            "keep them as they are. Declare in a schema {type: key} (values are made up), {type: categorical} (values "
+            "that many rows share), or a range with fewer of them: min and max with a step, or with fewer decimals. "
+            "Nothing was spent"
+        )
+
+
+def _is_number(attribute: Attribute, kind: pa.DataType) -> bool:
+    return isinstance(attribute, Integer | Real) and bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
 def _with_declared(

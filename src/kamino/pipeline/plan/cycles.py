@@ -29,7 +29,7 @@ def phase_of(attribute: Attribute) -> Phase | None:
     match attribute:
         case Integer() | Real():
             grid = attribute.grid
-            digits = _nested(grid.start, 1, grid.size, 1, _TENS)
+            digits = _nested(grid.start, 1, grid.size, 1, _TENS) if grid.step == 1 else None
             return None if digits is None else replace(digits, rounds=True)
         case Date():
             grid = attribute.grid

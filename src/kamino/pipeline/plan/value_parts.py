@@ -49,6 +49,8 @@ def followings(
         if left in codec.differences or right in codec.differences:
             continue
         attribute = codec.schema[right]
+        if isinstance(attribute, Integer) and not attribute.grid.is_narrow:
+            continue
         numbers = (attribute.grid.start, attribute.grid.step) if isinstance(attribute, Integer) else (None, 1)
         for part in parts_of(codec, left):
             if can_follow(part, named[right]):
@@ -58,7 +60,7 @@ def followings(
 def parts_of(codec: Codec, name: str) -> tuple[Part, ...]:
     """Return the parts of an attribute's values that are not the same for all."""
     attribute, size = codec.schema[name], codec[name].num_values
-    if size > _MOST_CODES or not isinstance(attribute, Date | Datetime | Integer):
+    if size > _MOST_CODES or not isinstance(attribute, Date | Datetime | Integer) or not attribute.grid.is_narrow:
         return ()
     if isinstance(attribute, Integer):
         numbers = attribute.grid.ticks(np.arange(size, dtype=np.int64))

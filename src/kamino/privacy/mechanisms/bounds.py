@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 Values: TypeAlias = Mapping[str, NDArray[Any]] | Callable[[], Iterable[Mapping[str, NDArray[Any]]]]
 
 FINE_BINS = 32
+# Cells of this width are not added up, which would be infinite.
+_WIDE = 2.0**1000
 _LOWEST_EXPONENT = -32
 _HIGHEST_EXPONENT = 62
+# Beyond them there are few numbers: cells get wider, up to the largest double. Numbers of one keep ten digits.
+_HUGE = tuple(2.0**exponent for exponent in range(64, 1024, 16))
+# What is added at an end makes it so many times as large at most: two cells of those that are not wider.
+_MOST_TIMES = 4.0
 # Numbers of these sizes are likely: a cell of them is believed sooner than one of others.
 _LIKELY = (2.0**-7, 2.0**20)
 _LIKELY_YEARS = (1900, 2050)
@@ -88,13 +94,18 @@ class NoisyBounds:
     found: bool
 
 
-def number_cells(*, integer: bool, decimals: int | None = None) -> Cells:
+def number_cells(*, integer: bool, decimals: int | None = None, largest: float = 2.0**_HIGHEST_EXPONENT) -> Cells:
     """Return the cells of numbers: 0 begins a cell, so that what is never negative gets a bound that is not.
 
-    Numbers of so many `decimals` need no cells below the smallest of them.
+    Numbers of so many `decimals` need no cells below the smallest of them. The last cell ends at the `largest` number
+    that the type of the column holds: that of whole numbers is wider, and reals have some more cells.
     """
     lowest = _LOWEST_EXPONENT if decimals is None else max(_LOWEST_EXPONENT, math.floor(-decimals * math.log2(10)))
     powers = np.exp2(np.arange(0 if integer else min(lowest, 0), _HIGHEST_EXPONENT + 1, dtype=np.float64))
+    if integer:
+        powers[-1] = max(powers[-1], largest)
+    elif largest > powers[-1]:
+        powers = np.concatenate([powers, [edge for edge in _HUGE if edge < largest], [largest]])
     edges = np.concatenate([-powers[::-1], [0.0], powers]).astype(np.float64)
     outer = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
     inner = np.minimum(np.abs(edges[:-1]), np.abs(edges[1:]))
@@ -217,7 +228,12 @@ def _find(noisy: NDArray[np.int64], cells: Cells, sigma: float, about_rows: floa
     )
     before = min(_margin(noisy, first, 1, sigma, about_rows), first - lowest)
     after = min(_margin(noisy, last, -1, sigma, about_rows), highest - last)
-    found = NoisyBounds(lower=_edge(cells, first - before), upper=_edge(cells, last + 1 + after), found=True)
+    lower, upper = _edge(cells, first - before), _edge(cells, last + 1 + after)
+    if cells.zero is not None:
+        low, high = float(cells.edges[first]), float(cells.edges[last + 1])
+        lower = max(lower, _MOST_TIMES * low) if low < 0 else lower
+        upper = min(upper, _MOST_TIMES * high) if high > 0 else upper
+    found = NoisyBounds(lower=lower, upper=upper, found=True)
     return found if cells.zero is None else _reach_zero(found, integer=cells.integer)
 
 
@@ -269,7 +285,7 @@ def _reach(noisy: NDArray[np.int64], start: int, end: int, sigma: float, about_r
 def _edge(cells: Cells, place: float) -> float:
     """An edge of the cells; of a place between two, the point half way."""
     low, high = cells.edges[math.floor(place)], cells.edges[math.ceil(place)]
-    edge = float(low + high) / 2
+    edge = float(low / 2 + high / 2)
     return float(math.floor(edge)) if cells.integer else edge
 
 
@@ -302,9 +318,15 @@ def _reach_zero(bounds: NoisyBounds, *, integer: bool) -> NoisyBounds:
 
 def _fine_cells(found: NoisyBounds, cells: Cells) -> Cells:
     """Equal cells of a range: always as many, so that the size of the release is public before."""
-    width = (found.upper - found.lower) / FINE_BINS
+    width = found.upper / FINE_BINS - found.lower / FINE_BINS
     width = float(math.ceil(width)) if cells.integer else width
-    edges = found.lower + width * np.arange(FINE_BINS + 1, dtype=np.float64)
+    places = np.arange(FINE_BINS + 1, dtype=np.float64)
+    if width > _WIDE:
+        edges = np.append(
+            (1 - places[:-1] / FINE_BINS) * found.lower + places[:-1] / FINE_BINS * found.upper, found.upper
+        )
+    else:
+        edges = found.lower + width * places
     return Cells(edges=edges, likely=np.ones(FINE_BINS, dtype=np.bool_), integer=cells.integer)
 
 

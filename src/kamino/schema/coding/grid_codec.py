@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kamino.schema.attributes import Date, Datetime, GridAttribute, Integer, Real
 from kamino.schema.coding.attribute_codec import AttributeCodec, Codes, with_nulls
-from kamino.schema.files.reading import read_ticks
+from kamino.schema.files.reading import read_places
 from kamino.schema.grid import (
     MICROSECONDS_PER_DAY,
     Grid,
@@ -23,6 +23,7 @@ from kamino.schema.grid import (
     tick_of_date,
     tick_of_datetime,
 )
+from kamino.schema.whole_decimals import decimals_at, integers_at
 
 # Powers of ten up to this one are doubles, so a division by one rounds once, to the double nearest to the decimal.
 _EXACT_POWER = 22
@@ -45,24 +46,39 @@ class GridCodec(AttributeCodec):
         super().__init__(name, attribute, num_values=self.grid.size)
 
     def _encode(self, array: pa.Array) -> Codes:
-        ticks = read_ticks(self.attribute, array)
-        return np.where(ticks.missing, self.fallback_code, self.grid.codes(ticks.values))
+        places = read_places(self.attribute, array)
+        return np.where(places.missing, self.fallback_code, self.grid.codes_at(places.offsets))
 
     def _decode(self, codes: Codes, null: npt.NDArray[np.bool_]) -> pa.Array:
-        ticks = self.grid.ticks(codes)
         match self.attribute:
             case Integer():
-                return _numbers(ticks, 0, null, self.arrow_type)
+                return self._numbers(codes, 0, null)
             case Real(decimals=decimals):
-                return _numbers(ticks, decimals, null, self.arrow_type)
+                return self._numbers(codes, decimals, null)
             case Date():
-                days = with_nulls(ticks.astype(np.int32), null).view(pa.date32())
+                days = with_nulls(self.grid.ticks(codes).astype(np.int32), null).view(pa.date32())
                 return days.cast(self.arrow_type)
             case Datetime():
-                instants = with_nulls(ticks, null).view(pa.timestamp("us", tz=self.attribute.timezone))
+                instants = with_nulls(self.grid.ticks(codes), null).view(pa.timestamp("us", tz=self.attribute.timezone))
                 return instants.cast(self.arrow_type)
             case _:
                 assert_never(self.attribute)
+
+    def _numbers(self, codes: Codes, decimals: int, null: npt.NDArray[np.bool_]) -> pa.Array:
+        """Return numbers in a type that the schema found wide enough."""
+        kind, start = self.arrow_type, self.grid.start
+        if pa.types.is_integer(kind):
+            return with_nulls(integers_at(start, self.grid.offsets(codes)), null).cast(kind)
+        if pa.types.is_decimal(kind):
+            bits = 256 if pa.types.is_decimal256(kind) else 128
+            return decimals_at(start, self.grid.offsets(codes), decimals, null, bits).cast(kind)
+        ticks = self.grid.ticks(codes)
+        if abs(decimals) <= _EXACT_POWER:
+            scale = float(10 ** abs(decimals))
+            numbers = ticks / scale if decimals >= 0 else ticks * scale
+        else:
+            numbers = np.array([float(decimal_of_tick(tick, decimals)) for tick in ticks.tolist()], np.float64)
+        return with_nulls(numbers, null).cast(kind)
 
     def value_of(self, code: int) -> int | float | Decimal | dt.date | dt.datetime | None:
         """Return an int, float, `Decimal` (for a decimal type), date or datetime; `None` for null."""
@@ -109,24 +125,3 @@ class GridCodec(AttributeCodec):
                 return Fraction(tick_of_date(value) * MICROSECONDS_PER_DAY)
             case _:
                 return None
-
-
-def _numbers(ticks: Codes, decimals: int, null: npt.NDArray[np.bool_], arrow_type: pa.DataType) -> pa.Array:
-    """Return `ticks * 10^-decimals` in a type that the schema found wide enough."""
-    if pa.types.is_integer(arrow_type):
-        return with_nulls(ticks, null).cast(arrow_type)
-    if pa.types.is_decimal(arrow_type):
-        return _decimals(ticks, decimals, null).cast(arrow_type)
-    if abs(decimals) <= _EXACT_POWER:
-        scale = float(10 ** abs(decimals))
-        numbers = ticks / scale if decimals >= 0 else ticks * scale
-    else:
-        numbers = np.array([float(decimal_of_tick(tick, decimals)) for tick in ticks.tolist()], np.float64)
-    return with_nulls(numbers, null).cast(arrow_type)
-
-
-def _decimals(ticks: Codes, decimals: int, null: npt.NDArray[np.bool_]) -> pa.Array:
-    """Build 128-bit decimals from 64-bit integers: the low word is the integer, the high one repeats its sign."""
-    words = np.stack([ticks, ticks >> 63], axis=1)
-    validity = pa.array(~null).buffers()[1]
-    return pa.Array.from_buffers(pa.decimal128(38, decimals), len(ticks), [validity, pa.py_buffer(words.tobytes())])

@@ -147,7 +147,7 @@ def _by_type(arrow_type: pa.DataType, *, is_key: bool) -> Attribute | None:
     if types.is_floating(values):
         return Real(nullable=True, dtype=dtype if dtype != "float64" else None)
     if types.is_decimal(values):
-        return Real(nullable=True, dtype=dtype, decimals=min(18, values.scale))
+        return Real(nullable=True, dtype=dtype, decimals=values.scale)
     if types.is_date(values):
         return Date(nullable=True, dtype=dtype if dtype != "date32" else None)
     if types.is_timestamp(values):
@@ -209,8 +209,16 @@ def _asserted_real(attribute: Real, known: pa.ChunkedArray) -> Real:
         low, high = (Decimal(_shortest(end)) for end in (numbers.min(), numbers.max())) if len(numbers) else (0, 0)
     else:
         low, high = _ends(known, Decimal(0))
-    decimals = min(decimals, finest_decimals(Decimal(low), Decimal(high), attribute.arrow_type))
+    finest = finest_decimals(Decimal(low), Decimal(high), attribute.arrow_type)
+    if finest < decimals and pa.types.is_decimal(known.type) and not _has_decimals(known, finest):
+        raise SchemaError("found more decimals than codes can keep over this range")
+    decimals = min(decimals, finest)
     return attribute.with_domain(source=Source.ASSERTED, min=low, max=high, decimals=decimals)
+
+
+def _has_decimals(known: pa.ChunkedArray, decimals: int) -> bool:
+    """Whether all of these decimals are multiples of 10^-decimals."""
+    return bool(pc.all(pc.equal(pc.round(known, ndigits=decimals), known), min_count=0).as_py())
 
 
 def _shortest(number: np.floating[Any]) -> str:
@@ -226,7 +234,7 @@ def _needed_decimals(numbers: npt.NDArray[Any]) -> int:
         scale = float(10**decimals)
         if largest * scale < 2**51 and np.array_equal((np.rint(wide * scale) / scale).astype(kind), numbers):
             return decimals
-    spread = float(wide.max() - wide.min())
+    spread = float(wide.max()) - float(wide.min())
     digits = 3 - int(np.floor(np.log10(spread))) if 0 < spread < np.inf else DEFAULT_DECIMALS
     return min(18, max(DEFAULT_DECIMALS, digits))
 

@@ -25,6 +25,7 @@ from kamino.schema.grid import (
     tick_of_decimal,
 )
 from kamino.schema.times import has_short_years, wall_clock
+from kamino.schema.whole_decimals import Offsets, integers_at, offsets_from
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -33,6 +34,8 @@ _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": MICROSECONDS_PER_DAY, "ns": MIC
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 # Decimals of so few digits pass through a double and keep their nearest tick.
 _DOUBLE_DIGITS = 15
+# More than any tick has: the longest decimals have 76.
+_MOST_DIGITS = 80
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -43,14 +46,50 @@ class Ticks:
     missing: Mask
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Places:
+    """Private values as how far their ticks lie above the first one of the grid, none beyond the last."""
+
+    offsets: Offsets
+    missing: Mask
+
+
+def read_places(attribute: GridAttribute, array: pa.Array) -> Places:
+    """Return where on the grid each value of a column lies whose type `can_read` allows.
+
+    Guarantees:
+        No value of the grid is changed, whatever its size.  [test_every_value_survives]
+    """
+    grid = attribute.grid
+    if grid.is_narrow:
+        ticks = read_ticks(attribute, array)
+        return Places(offsets=offsets_from(grid.start, ticks.values), missing=ticks.missing)
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    if isinstance(attribute, Integer) and pa.types.is_integer(array.type):
+        kind = pa.uint64() if pa.types.is_uint64(array.type) else pa.int64()
+        return Places(offsets=_integer_offsets(_numpy(array.cast(kind)), grid.start, grid.last), missing=missing)
+    has_no_text = pa.types.is_boolean(array.type) or pa.types.is_float16(array.type) or pa.types.is_null(array.type)
+    return _read_distinct(attribute, array.cast(pa.float32()) if has_no_text else array)
+
+
+def _integer_offsets(numbers: npt.NDArray[Any], low: int, high: int) -> Offsets:
+    ends = np.iinfo(numbers.dtype)
+    if low > ends.max or high < ends.min:
+        return np.full(len(numbers), 0 if low > ends.max else high - low, np.uint64)
+    first = max(low, ends.min)
+    clipped = np.clip(numbers, numbers.dtype.type(first), numbers.dtype.type(min(high, ends.max)))
+    return offsets_from(low, clipped)
+
+
 def read_ticks(attribute: GridAttribute, array: pa.Array) -> Ticks:
-    """Return the tick nearest to each value of a column whose type `can_read` allows."""
+    """Return the tick nearest to each value of a column whose type `can_read` allows; the grid is narrow."""
     arrow_type = array.type
     missing = array.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_null(arrow_type):
-        return Ticks(values=np.zeros(len(array), np.int64), missing=missing)
+        return Ticks(values=np.full(len(array), attribute.grid.start, np.int64), missing=missing)
     if is_text(arrow_type) or (pa.types.is_decimal(arrow_type) and arrow_type.precision > _DOUBLE_DIGITS):
-        return _read_distinct(attribute, array)
+        places = _read_distinct(attribute, array)
+        return Ticks(values=integers_at(attribute.grid.start, places.offsets).view(np.int64), missing=places.missing)
     match attribute:
         case Integer():
             return _read_numbers(array, missing, decimals=0, low=attribute.grid.start, high=attribute.grid.last)
@@ -135,16 +174,16 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
     return filled
 
 
-def _read_distinct(attribute: GridAttribute, array: pa.Array) -> Ticks:
+def _read_distinct(attribute: GridAttribute, array: pa.Array) -> Places:
     """Read each different text or long decimal once, with exact arithmetic."""
     coded = array.dictionary_encode()
     low, high = attribute.grid.start, attribute.grid.last
     read = _reader(attribute, low, high)
     table = [read(value) for value in coded.dictionary.to_pylist()] + [None]
-    ticks = np.array([low if tick is None else tick for tick in table], np.int64)
+    offsets = np.array([0 if tick is None else tick - low for tick in table], np.uint64)
     bad = np.array([tick is None for tick in table])
     places = coded.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
-    return Ticks(values=ticks[places], missing=bad[places])
+    return Places(offsets=offsets[places], missing=bad[places])
 
 
 def _reader(attribute: GridAttribute, low: int, high: int) -> Callable[[Any], int | None]:
@@ -162,15 +201,17 @@ def _reader(attribute: GridAttribute, low: int, high: int) -> Callable[[Any], in
             assert_never(attribute)
 
 
-def _number_tick(value: str | Decimal, decimals: int, low: int, high: int) -> int | None:
+def _number_tick(value: str | float | Decimal, decimals: int, low: int, high: int) -> int | None:
     try:
-        number = Decimal(value.strip() if isinstance(value, str) else value)
+        number = Decimal(
+            repr(value) if isinstance(value, float) else value.strip() if isinstance(value, str) else value
+        )
         if number.is_nan():
             return None
         # Compared by size before it is scaled: the exponent of a text can be anything.
-        if not number.is_finite() or number.adjusted() + decimals > 20:
+        if not number.is_finite() or number.adjusted() + decimals > _MOST_DIGITS:
             return low if number < 0 else high
-        if number.adjusted() + decimals < -20:
+        if number.adjusted() + decimals < -_MOST_DIGITS:
             number = Decimal(0)
         return min(max(tick_of_decimal(number, decimals), low), high)
     except (InvalidOperation, ValueError):
