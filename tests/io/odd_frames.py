@@ -215,7 +215,7 @@ _OF_DASK = (
 FRAMES: tuple[OddReader, ...] = (
     reader("pandas-objects", objects, ANY_CELLS, share=4),
     reader("pandas-categories", categories, CATEGORY_CELLS, share=4),
-    reader("pandas-texts", as_pandas_finds, {"texts": Column(plain=THEMES["texts"], odd=ODD)}),
+    reader("pandas-texts", as_pandas_finds, {"texts": Column(plain=THEMES["texts"], odd=ODD, beside=TEXTS)}),
     reader("pandas-strings", by_pandas("string[python]"), TEXT_CELLS),
     reader("pandas-arrow", by_arrow, ARROW_CELLS),
     reader("pandas-declared", declared, PANDAS_CELLS),
