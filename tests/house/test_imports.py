@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "kamino"
 
 # From the ground up. The engine plugs into the protocol that the model states, so it comes after it.
-# `io`, `datasets` and `testing` are edges beside the stages; of these only the audit imports `testing`.
+# `io`, `datasets` and `testing` are edges beside the stages; of these only the audit imports `testing`, and it reads.
 STAGES = (
     "late_imports",
     "nameless",
@@ -60,7 +60,7 @@ def allowed(stage: str) -> set[str]:
         return EDGES[stage]
     below = set(STAGES[: STAGES.index(stage) + 1])
     if stage == "audit":
-        return below | {"testing"}
+        return below | {"testing", "io"}
     return below | ({"io", "datasets"} if stage in ("pipeline", "cli") else set())
 
 

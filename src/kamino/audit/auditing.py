@@ -5,7 +5,7 @@ None of them looks for a particular fault: `kamino.audit.self_test` plants fault
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
@@ -45,10 +45,14 @@ class Observation:
 
     def near(self) -> dict[str, ReplayReport]:
         """Return what a replay on each neighbour found, with the truths on both; played once."""
-        if not self._near:
-            for name, table in self.track("neighbours")(list(self.subject.near.items())):
+        return dict(self.plays())
+
+    def plays(self) -> Iterator[tuple[str, ReplayReport]]:
+        """Replay on one neighbour after the other, as far as somebody asks."""
+        for name, table in self.track("neighbours")(list(self.subject.near.items())):
+            if name not in self._near:
                 self._near[name] = self.recording.play(table)
-        return self._near
+            yield name, self._near[name]
 
 
 def observe(subject: Subject, *, runs: int | None = None, track: Track = untracked) -> Observation:
@@ -68,18 +72,15 @@ def _recorded(subject: Subject) -> tuple[Recording, Ledger]:
     return recording, gates[0].ledger
 
 
-def _on_neighbours(seen: Observation) -> tuple[str, ...]:
-    return tuple(f"{name}: {problem}" for name, report in seen.near().items() for problem in report.problems)
+def _on_neighbours(seen: Observation) -> Iterator[str]:
+    for name, report in seen.plays():
+        yield from (f"{name}: {problem}" for problem in report.problems)
 
 
-def _on_strangers(seen: Observation) -> tuple[str, ...]:
+def _on_strangers(seen: Observation) -> Iterator[str]:
     tables = list(seen.subject.strange.items())
-    found = [
-        f"{name}: {problem}"
-        for name, table in seen.track("other tables")(tables)
-        for problem in seen.recording.play(table, neighbour=False).problems
-    ]
-    return tuple(found)
+    for name, table in seen.track("other tables")(tables):
+        yield from (f"{name}: {problem}" for problem in seen.recording.play(table, neighbour=False).problems)
 
 
 def _in_mechanisms(seen: Observation) -> tuple[str, ...]:
@@ -133,7 +134,15 @@ class Check:
     does: str
     shows: str
     cannot: str
-    find: Callable[[Observation], tuple[str, ...]]
+    search: Callable[[Observation], Iterable[str]]
+
+    def find(self, seen: Observation) -> tuple[str, ...]:
+        """Return all problems that the check finds."""
+        return tuple(self.search(seen))
+
+    def first(self, seen: Observation) -> tuple[str, ...]:
+        """Return the first problem, or nothing: enough to see that something is wrong."""
+        return tuple(problem for problem, _ in zip(self.search(seen), range(1), strict=False))
 
 
 NEIGHBOURS = Check(
@@ -141,42 +150,42 @@ NEIGHBOURS = Check(
     does="The run is repeated on neighbours of the table, the extreme ones included, with the recorded releases.",
     shows="On these, nothing leaves around the releases, and no true answer moves further than declared.",
     cannot="Other neighbours were not tried; that sensitivities hold for all is proved in the code, not here.",
-    find=_on_neighbours,
+    search=_on_neighbours,
 )
 STRANGERS = Check(
     name="other tables",
     does="The same on tables that are no neighbours: empty, all null, longer, shorter, shuffled, odd cells.",
     shows="What comes out follows from the releases alone: no count, type, order or error from the table.",
     cannot="Reading the file is not repeated, and neither time nor memory is compared.",
-    find=_on_strangers,
+    search=_on_strangers,
 )
 MECHANISMS = Check(
     name="mechanisms",
     does="Each release is made again on another table, with the noise changed by what the truth moved.",
     shows="A mechanism shows truth plus noise, and nothing else of the truth.",
     cannot="Sampled releases draw from coins of their own and are left out; see the games.",
-    find=_in_mechanisms,
+    search=_in_mechanisms,
 )
 NOISE = Check(
     name="noise",
     does="The noise of two runs is looked at: what was released less what is true.",
     shows="It is fresh in every release and coordinate, centred, and as large as declared.",
     cannot="Its distribution is tested elsewhere, on many more draws; gradients have rounded floating-point noise.",
-    find=_in_noise,
+    search=_in_noise,
 )
 PRICE = Check(
     name="price",
     does="What was released is priced again from its noise, without the library that priced the ledger.",
     shows="The ledger covers all releases, their noise and their delta, and the total is within the budget.",
     cannot="Sensitivities are taken as declared, and both prices are numerical.",
-    find=_in_price,
+    search=_in_price,
 )
 GAME = Check(
     name="games",
     does="On the worst neighbour found, a player who knows both tables guesses from the releases which was used.",
     shows="He wins as often as the claim allows, and not more: a lower bound of epsilon beside the claim.",
     cannot="A lower bound is no proof: a better pair or player may exist. Events as rare as delta are not seen.",
-    find=_in_game,
+    search=_in_game,
 )
 CHECKS = (NEIGHBOURS, STRANGERS, MECHANISMS, NOISE, PRICE, GAME)
 

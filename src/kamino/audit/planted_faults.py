@@ -15,6 +15,8 @@ from kamino.audit.planted.fault import Fault
 from kamino.audit.planted.ledger_faults import LEDGER_FAULTS
 from kamino.audit.planted.mechanism_faults import MECHANISM_FAULTS
 from kamino.audit.planted.noise_faults import NOISE_FAULTS
+from kamino.audit.planted.part_faults import PART_FAULTS
+from kamino.audit.planted.reader_faults import READER_FAULTS
 from kamino.audit.planted.row_count_faults import ROW_COUNT_FAULTS
 
 FAULTS: tuple[Fault, ...] = (
@@ -204,4 +206,6 @@ FAULTS: tuple[Fault, ...] = (
     *MECHANISM_FAULTS,
     *LEDGER_FAULTS,
     *ROW_COUNT_FAULTS,
+    *READER_FAULTS,
+    *PART_FAULTS,
 )

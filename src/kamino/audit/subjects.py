@@ -6,6 +6,7 @@ every mechanism: both backends, declared and found domains, a unit of several ro
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from kamino.audit.near_tables import near_tables, strange_tables
 from kamino.constraints import Constraints
 from kamino.engine import keep_rows
 from kamino.engine.suggesting import suggest_constraints
+from kamino.errors import KaminoError
 from kamino.pipeline import Backend, Settings
 from kamino.pipeline.fitting import fit
 from kamino.pipeline.output.certificate import certificate_of, count_promised
@@ -26,7 +28,7 @@ from kamino.pipeline.plan.bound_schema import schema_for
 from kamino.pipeline.plan.run_plan import plan_table
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.privacy.private import PrivateTable
-from kamino.schema import Categorical, Integer, Key, Schema
+from kamino.schema import Categorical, Date, Integer, Key, Schema
 from kamino.testing.replay import Run
 
 # Of what was fitted no more rows are drawn: enough to use every step.
@@ -138,6 +140,13 @@ def declared(**settings: Any) -> Subject:
     return subject_of("declared domains, a soft constraint", made_up(), SCHEMA, _SOFT, Settings(**settings))
 
 
+def violating(**settings: Any) -> Subject:
+    """The same with pay that does not go with age: the soft constraint is often violated."""
+    table = made_up()
+    pay = pa.array(np.random.default_rng(9).integers(0, 99, table.num_rows))
+    return subject_of("violations", table.set_column(3, "pay", pay), SCHEMA, _SOFT, Settings(**settings))
+
+
 def found(**settings: Any) -> Subject:
     """Categories and bounds found within the budget."""
     table = made_up(300).drop_columns(["who"])
@@ -158,6 +167,36 @@ def found_texts(**settings: Any) -> Subject:
     schema = Schema(attributes={"who": SCHEMA["who"], "first": Categorical(), "second": Categorical()})
     chosen = Settings(**{"epsilon": 8.0, "unit": "who", "max_rows": 3, **settings})
     return subject_of("found texts, a unit of three rows", table, schema, _NONE, chosen)
+
+
+def grouped(**settings: Any) -> Subject:
+    """An id that repeats, whose groups get sizes that are found."""
+    schema = SCHEMA.with_attribute("who", Key(pattern="P{:05d}", repeats=True))
+    return subject_of("an id of groups", made_up(), schema, _SOFT, Settings(**settings))
+
+
+def dated(**settings: Any) -> Subject:
+    """Texts that are read as dates, as a declared format says; some cannot be."""
+    rng = np.random.default_rng(8)
+    days = [f"{day:02d}.{month:02d}.2024" for day, month in rng.integers(1, 13, (120, 2)).tolist()]
+    table = pa.table({"day": ["unknown", None, "31.02.2024", *days], "age": rng.integers(0, 99, 123)})
+    day = Date(format="%d.%m.%Y", min=dt.date(2024, 1, 1), max=dt.date(2024, 12, 31), nullable=True)
+    schema = Schema(attributes={"day": day, "age": SCHEMA["age"]})
+    return subject_of("dates as texts", table, schema, _NONE, Settings(**settings))
+
+
+def refused(**settings: Any) -> Subject:
+    """A run that ends with an error, for it has too few rows; what it says is what leaves."""
+    made = found(**{"epsilon": 0.05, **settings})
+
+    def run(table: pa.Table, gate: Gate) -> str:
+        try:
+            made.run(table, gate)
+        except KaminoError as problem:
+            return str(problem)
+        return "done"
+
+    return replace(made, name="too few rows", run=run)
 
 
 def with_unit(**settings: Any) -> Subject:
@@ -204,5 +243,15 @@ def paper(**settings: Any) -> Subject:
     return _neural("the paper's way as printed", _SOFT, Settings.of("printed", **settings))
 
 
-DEFAULT: tuple[Callable[..., Subject], ...] = (declared, found, found_texts, with_unit, replaced, suggesting)
+DEFAULT: tuple[Callable[..., Subject], ...] = (
+    declared,
+    found,
+    found_texts,
+    with_unit,
+    replaced,
+    grouped,
+    dated,
+    refused,
+    suggesting,
+)
 NEURAL: tuple[Callable[..., Subject], ...] = (neural, paper)

@@ -27,6 +27,8 @@ from kamino.audit.probes import Probe
 from kamino.audit.subjects import Subject
 from kamino.privacy import Gate
 
+PLANTED: list[object] = []
+"""What stands in the place of something else at the moment."""
 Plant: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
@@ -51,9 +53,10 @@ class Fault:
 
     def look(self) -> tuple[str, ...]:
         """Return what the check or the probe finds in the code as it is now."""
-        if isinstance(self.check, Probe) or self.subject is None:
-            return self.check.first()  # type: ignore[union-attr]
-        return self.check.find(observe(self.subject(), runs=self.runs))
+        if isinstance(self.check, Probe):
+            return self.check.first()
+        assert self.subject is not None, "it was looked at"
+        return self.check.first(observe(self.subject(), runs=self.runs))
 
 
 @contextmanager
@@ -62,11 +65,13 @@ def patched(owner: Any, name: str, value: Any) -> Iterator[None]:
     clean = owner.__dict__[name]
     setattr(owner, name, value)
     _forget()
+    PLANTED.append(value)
     try:
         yield
     finally:
         setattr(owner, name, clean)
         _forget()
+        PLANTED.remove(value)
 
 
 @contextmanager
@@ -97,12 +102,14 @@ def everywhere(clean: Any, planted: Any) -> Iterator[None]:
     """Put a function in the place of another in all modules of Kamino that hold it."""
     _swap(clean, planted)
     _forget()
+    PLANTED.append(planted)
     try:
         yield
     finally:
         # Modules that were imported meanwhile hold it as well.
         _swap(planted, clean)
         _forget()
+        PLANTED.remove(planted)
 
 
 def _forget() -> None:

@@ -10,8 +10,10 @@ from kamino.audit.probes.kept_rows import UNITS
 from kamino.audit.probes.policy_totals import POLICY
 from kamino.audit.probes.prices_again import PRICES
 from kamino.audit.probes.probe import Probe
+from kamino.audit.probes.read_rows import READING
 from kamino.audit.probes.released_noise import RELEASED
+from kamino.audit.probes.same_in_parts import PARTS
 
-PROBES: tuple[Probe, ...] = (LAW, FRESHNESS, RELEASED, SAMPLES, MOVES, UNITS, PRICES, CHARGING, POLICY)
+PROBES: tuple[Probe, ...] = (LAW, FRESHNESS, RELEASED, SAMPLES, MOVES, UNITS, PRICES, CHARGING, POLICY, READING, PARTS)
 
 __all__ = ["PROBES", "Probe"]

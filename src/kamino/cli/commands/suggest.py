@@ -157,13 +157,8 @@ def _settings(
 
 
 def _check_typed(private: PrivateTable, schema: Schema) -> None:
-    """Refuse, before anything is spent, a schema that does not fit the columns of the table, or has only keys."""
+    """Refuse, before anything is spent, a schema that does not fit the columns of the table."""
     check_columns(schema, private.without_rows())
-    if not schema.data_names:
-        raise InputError(
-            "found a schema in which every column is a key, whose values mean nothing; expected another column, about "
-            "which something can be suggested. Nothing was spent"
-        )
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
@@ -87,12 +87,8 @@ def _sealed_type(library: str, text: str, plain: pa.DataType) -> str:
     """The type of a column that comes back, which was declared as `text` and sealed with values of the type `plain`."""
     from kamino.io.frame_types import arrow_types, pandas_types, polars_types
 
-    sealing: Mapping[str, Callable[[str, pa.DataType], str]] = {
-        "pandas": pandas_types.sealed_type_of,
-        "polars": polars_types.sealed_type_of,
-        "pyarrow": arrow_types.sealed_type_of,
-    }
-    return sealing[library](text, plain)
+    types = {"pandas": pandas_types, "polars": polars_types, "pyarrow": arrow_types}[library]
+    return types.sealed_type_of(text, plain)
 
 
 def _kind_of(frame: object, *, trusted: bool) -> FrameKind | None:

@@ -42,7 +42,6 @@ def try_target(
         What is tried is taken back.  [test_a_trial_leaves_nothing]
     """
     known = schema if schema is not None else Schema(attributes={name: Categorical(nullable=True) for name in names})
-    known = with_usual_domains(known)
     rows = normalise_table(trial_rows(known), where=str(path))
     target = DatabaseTable.of(path)
     if target is not None:
@@ -61,7 +60,7 @@ def try_target(
 
 
 def trial_rows(schema: Schema) -> pa.Table:
-    """Rows with values of every domain, those at its ends among them."""
+    """Rows with values of every domain, those at its ends among them; where one is to be found, of a usual one."""
     places = places_of(schema.attributes)
     keys = {name: each for name, each in schema.attributes.items() if isinstance(each, Key)}
     most = min([_MOST_TRIED, *((each.capacity or _MOST_TRIED) // places[name][1] for name, each in keys.items())])
@@ -79,26 +78,21 @@ def _around(values: pa.Array, num_rows: int) -> pa.Array:
 
 def _tried(name: str, attribute: Attribute, most: int) -> pa.Array:
     """At most so many values of an attribute: its ends, the longest text, a null, and others between them."""
-    codec = attribute_codec(name, attribute)
+    known = attribute if attribute.has_domain else _with_usual_domain(name, attribute)
+    codec = attribute_codec(name, known)
     codes = {0, codec.num_values - 1, codec.size - 1}
-    if isinstance(attribute, Categorical) and attribute.categories:
-        lengths = [len(str(value).encode()) for value in attribute.categories]
-        codes.add(lengths.index(max(lengths)))
+    if isinstance(known, Categorical) and known.categories:
+        codes.add(max(range(codec.num_values), key=lambda code: len(str(known.categories[code]).encode())))
     between = max(0, min(codec.size, most) - len(codes))
     codes |= {(place + 1) * codec.size // (between + 1) for place in range(between)}
     return codec.decode(sorted(code for code in codes if 0 <= code < codec.size)[:most])
 
 
-def with_usual_domains(schema: Schema) -> Schema:
-    """The schema with a domain for each attribute that lacks one, such as it may be found."""
-    for name in schema.missing_domains:
-        attribute = schema[name]
-        if isinstance(attribute, Categorical):
-            schema = schema.with_domain(name, values=[0] if attribute.holds_integers else [_FOUND_TEXT])
-        else:
-            low, high = usual_range(name, attribute)
-            schema = schema.with_domain(name, min=low, max=high)
-    return schema
+def _with_usual_domain(name: str, attribute: Attribute) -> Attribute:
+    if isinstance(attribute, Categorical):
+        return attribute.with_domain(values=[0] if attribute.holds_integers else [_FOUND_TEXT])
+    low, high = usual_range(name, attribute)
+    return attribute.with_domain(min=low, max=high)
 
 
 def _refuse_changed(place: str, rows: pa.Table, back: pa.Table, *, empty_is_null: bool) -> None:
