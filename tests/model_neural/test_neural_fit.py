@@ -176,11 +176,13 @@ def test_a_calibrated_unit_follows_its_histogram(fitted: NeuralModel) -> None:
     )
     # The deviation of a share of 20,000 rows, over contexts that are known to 8,192, is below 0.01.
     assert np.bincount(after["job"], minlength=5) / 20_000 == pytest.approx(target, abs=0.02)
-    seen, labels = np.bincount(cells.map(after["pay"]), minlength=len(pay)) / 20_000, found[2].labels
+    was, seen = (np.bincount(cells.map(each["pay"]), minlength=len(pay)) / 20_000 for each in (before, after))
+    labels = found[2].labels
     if labels is not None:
         # Within a level, cells keep the shares that were released.
-        seen, pay = np.bincount(labels, weights=seen), np.bincount(labels, weights=pay)
-    assert np.abs(seen - pay).sum() / 2 < 0.05
+        was, seen, pay = (np.bincount(labels, weights=each) for each in (was, seen, pay))
+    # The printed networks leave 0.045 of 0.41, give or take 0.005 from one training to another: a ninth.
+    assert np.abs(seen - pay).sum() < np.abs(was - pay).sum() / 5
     # Which sex has which job still shows, and who earns more.
     assert np.mean(after["pay"][after["job"] == 3]) > np.mean(after["pay"][after["job"] == 0]) + 30
     odds = [np.mean(each["sex"][each["job"] == 3]) - np.mean(each["sex"][each["job"] == 0]) for each in (before, after)]
