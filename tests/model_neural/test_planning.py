@@ -10,7 +10,8 @@ import pytest
 from kamino.errors import ModelError
 from kamino.model import ModelAttribute
 from kamino.model.neural import NeuralSettings, describe_plan
-from kamino.privacy import Budget, GaussianEvent, Neighbours, epsilon
+from kamino.model.neural.neural_schedule import charge_rows, plan_fit
+from kamino.privacy import Budget, Entry, GaussianEvent, Ledger, Neighbours, epsilon, multiplier_for
 
 ATTRIBUTES = [
     ModelAttribute(name="sex", size=2),
@@ -76,3 +77,25 @@ print(describe_plan(attributes, Budget(epsilon=1.0, delta=1e-6), num_rows=5_000)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "a+b" in found
+
+
+@pytest.mark.parametrize("before", [0.0, 0.3])
+@pytest.mark.parametrize("spent", [1.0, 500.0, 2_500.0])
+def test_no_planned_release_of_a_neural_run_is_refused(spent: float, before: float) -> None:
+    """Whatever was found before, with a part of mu squared: a ledger also keeps its promise under replace."""
+    ledger = Ledger(Budget(epsilon=spent, delta=1e-6))
+    if before:
+        found = GaussianEvent(noise_multiplier=multiplier_for(before * ledger.gaussian_left()))
+        ledger.charge(Entry(kind="bounds", what="ranges", attributes=(), events=((found, 1),)))
+    charge_rows(ledger, NeuralSettings())
+    attributes = [ModelAttribute(name=name, size=size) for name, size in {"a": 4, "b": 90, "c": 30}.items()]
+    plan = plan_fit(
+        attributes, ledger, num_rows=300, sequence=None, settings=NeuralSettings(), reserved=(), learn=False
+    )
+    events = plan.parameters.events(Neighbours.ADD_REMOVE)
+    assert ledger.holds(events)
+    for event, count in events:
+        for part in (count // 2, count - count // 2):
+            if part:
+                ledger.charge(Entry(kind="planned", what="a release", attributes=(), events=((event, part),)))
+    assert ledger.spent() <= spent

@@ -327,3 +327,23 @@ def test_a_query_without_bound_under_add_or_remove_promises_nothing_there():
     assert ledger.promised(Neighbours.ADD_REMOVE) == math.inf
     with pytest.raises(PrivacyError, match="to replace is to remove and to add"):
         GaussianEvent(noise_multiplier=9.0, replace_multiplier=4.0)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.floats(0.5, 60.0), min_size=1, max_size=6), st.sampled_from(list(Neighbours)), st.booleans())
+def test_what_a_ledger_holds_can_be_charged(multipliers, relation, sealed):
+    """In any order, and one by one; what it does not hold cannot be charged at once."""
+    ledger = Ledger(Budget(epsilon=1.0, delta=1e-6, neighbours=relation))
+    if sealed:
+        ledger.charge(entry((GaussianEvent(noise_multiplier=20.0, replace_multiplier=20.0), 1)))
+        ledger.seal()
+    events = [(GaussianEvent(noise_multiplier=each, replace_multiplier=each / 2**0.5), 1) for each in multipliers]
+    before = ledger.to_dict()
+    held = ledger.holds(events)
+    assert ledger.to_dict() == before
+    if held:
+        for event in reversed(events):
+            ledger.charge(entry(event))
+    else:
+        with pytest.raises(BudgetError):
+            ledger.charge(entry(*events))

@@ -214,6 +214,18 @@ class Ledger:
             return most_under_replace(self.budget)
         return math.inf if self._unbounded else self.budget.epsilon
 
+    def holds(self, events: Events) -> bool:
+        """Whether all of these events could be charged now, under every relation that something is promised for.
+
+        Guarantees:
+            What it holds is charged in any order and in any parts.  [test_what_a_ledger_holds_can_be_charged]
+        """
+        tallies = dict(self._tallies)
+        for event, count in events:
+            tallies = {relation: total.plus(event, count, relation) for relation, total in tallies.items()}
+        own = tallies[self.budget.neighbours]
+        return not self.budget.is_private or (_fits(own, self.open_budget) and self._keeps_promise(tallies))
+
     def _keeps_promise(self, tallies: Mapping[Neighbours, Tally]) -> bool:
         """Whether releases stay within what is promised under replace, if each moves as far as it may there."""
         own = tallies[self.budget.neighbours]

@@ -223,6 +223,7 @@ def plan_fit(
         learn_weights=learn,
         ranges=settings.ranges,
         other=reserved,
+        holds=ledger.holds,
     )
     return NeuralPlan(steps=steps, parameters=parameters, budget=ledger.budget, reserved=reserved, sealed=ledger.sealed)
 

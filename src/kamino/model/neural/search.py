@@ -17,9 +17,9 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from kamino.errors import BudgetError
 from kamino.model.neural.neural_parameters import Parameters, Ranges, WideRanges, fits, price
@@ -29,6 +29,13 @@ from kamino.privacy import Budget, Events
 # How many changes lead from one end of a range to the other.
 _NOTCHES = 100
 _PAST = 200
+# The budgets that are tried where the whole one would not be held, each so much smaller than the one before.
+_SMALLER, _LESS = 40, 0.8
+# Noise that costs more is next to none, and takes long to price.
+_MOST_EPSILON = 300.0
+
+# Whether a ledger would take all of some events.
+Holds: TypeAlias = Callable[[Events], bool]
 
 
 def search_parameters(
@@ -41,16 +48,40 @@ def search_parameters(
     learn_weights: bool = False,
     ranges: Ranges | WideRanges | None = None,
     other: Events = (),
+    holds: Holds | None = None,
 ) -> Parameters:
     """Return the configuration that the search over `ranges` finds within the budget, together with `other` events.
 
-    With the paper's ranges it is the first along the path that fits.
+    With the paper's ranges it is the first along the path that fits. `holds` has the last word: whether a ledger takes
+    all that the run will release. It also keeps what it promises under the other relation, and no accountant prices
+    epsilons of thousands: parameters are then those of a smaller budget.
 
     Guarantees:
         It costs at most the budget, by the accountant.  [test_search_ends_at_most_at_the_budget]
         Along the paper's path, the configuration before it costs more.  [test_search_stops_at_the_first_that_fits]
         Samples are no larger than their noise asks for.  [test_wide_search_takes_the_smallest_sample_with_enough_noise]
+        The ledger takes every release of it.  [test_no_planned_release_of_a_neural_run_is_refused]
     """
+    # Infinity is no private budget, and needs no price.
+    smaller = replace(budget, epsilon=min(budget.epsilon, _MOST_EPSILON)) if budget.is_private else budget
+    for _ in range(_SMALLER):
+        found = _search(smaller, num_rows, num_models, first_size, num_histograms, learn_weights, ranges, other)
+        if holds is None or not budget.is_private or holds((*other, *found.events(budget.neighbours))):
+            return found
+        smaller = replace(smaller, epsilon=_LESS * smaller.epsilon)
+    raise _none_found(budget, num_models)
+
+
+def _search(
+    budget: Budget,
+    num_rows: int,
+    num_models: int,
+    first_size: int,
+    num_histograms: int,
+    learn_weights: bool,
+    ranges: Ranges | WideRanges | None,
+    other: Events,
+) -> Parameters:
     if ranges is None or isinstance(ranges, WideRanges):
         return wide_search(budget, num_rows, num_models, num_histograms, learn_weights, ranges or WideRanges(), other)
     start, ends = _ends(budget, num_rows, num_models, first_size, num_histograms, learn_weights, ranges)
@@ -60,10 +91,7 @@ def search_parameters(
     # Each configuration is cheaper than the one before, so the first that fits is found by bisection.
     low, high = -1, len(path) - 1
     if not fits(path[high], budget, other):
-        raise BudgetError(
-            f"no parameters were found for {num_models} sub-models within epsilon={budget.epsilon:g}, "
-            f"delta={budget.delta:g}; give a larger budget, or join or leave out attributes."
-        )
+        raise _none_found(budget, num_models)
     while high - low > 1:
         middle = (low + high) // 2
         if fits(path[middle], budget, other):
@@ -71,6 +99,13 @@ def search_parameters(
         else:
             low = middle
     return replace(path[high], epsilon=price(path[high], budget, other))
+
+
+def _none_found(budget: Budget, num_models: int) -> BudgetError:
+    return BudgetError(
+        f"no parameters were found for {num_models} sub-models within epsilon={budget.epsilon:g}, "
+        f"delta={budget.delta:g}; give a larger budget, or join or leave out attributes."
+    )
 
 
 def _ends(
