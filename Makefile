@@ -41,8 +41,9 @@ test-slow: install-dev ## pass the slow statistical tests, and try examples that
 	$(QUICK) $(BIN)/python -m pytest -q -m slow
 	$(QUICK) $(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile exploring -n auto --maxprocesses 8
 
-fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour)
+fuzz: install-dev    ## read COUNT=1000000 fuzzed inputs with SEED=1 (half an hour), and replay commands on PAIRS=20000 pairs of files
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),1)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.commands --count $(or $(PAIRS),20000) --seed $(or $(SEED),1)
 
 test-processors: install-dev ## pass the quick tests as five other processors would, or KINDS=1, or TESTS="tests/model ..." (an hour)
 	$(QUICK) $(BIN)/python -m tests.processors $(if $(KINDS),--kinds $(KINDS)) $(TESTS)

@@ -443,7 +443,7 @@ def test_a_broken_csv_is_refused_at_once(tmp_path: Path) -> None:
     """What is broken for all rows is refused; a line that cannot be read is private, and becomes a row of nulls."""
     (tmp_path / "short.csv").write_text("a,b\n1,2\nsecret\n3,4\n")
     (part,) = CsvParts(tmp_path / "short.csv").parts()
-    assert sorted(part.column("a").to_pylist(), key=str) == ["1", "3", None]
+    assert part.column("a").to_pylist() == ["1", None, "3"]
     with pytest.raises(InputError, match=r"short.csv:3: the row has 1 cells") as told:
         read_table(tmp_path / "short.csv")
     assert "secret" not in str(told.value)

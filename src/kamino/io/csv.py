@@ -8,26 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.io.csv_faults import find_fault, find_open_quote, header_of
-from kamino.io.csv_lines import count_quotes, sound
+from kamino.io.csv_lines import count_quotes
 from kamino.io.formats.compressed import open_text, telling_damage
-from kamino.io.formats.dialect import WESTERN, Dialect, Opener, Settled, settle
+from kamino.io.formats.dialect import Dialect, Opener, Settled, settle
 from kamino.io.infer import infer_column
 from kamino.io.normalise import check_names, normalise_table
-from kamino.io.odd_cells import readable_text
 
 # A row must fit in one block.
 BLOCK_BYTES = 1 << 24
-# The parser counts bytes of a block in 32 bits.
-MOST_BLOCK_BYTES = (1 << 31) - 1
-# Rows of nulls that are made at a time.
-LOST_ROWS = 1 << 16
-Made = TypeVar("Made")
 
 
 def read_csv(
@@ -35,19 +29,16 @@ def read_csv(
     *,
     types: pa.Schema | None = None,
     as_text: bool = False,
-    private: bool = False,
     dialect: Dialect = Dialect(),
     opener: Opener = open_text,
 ) -> pa.Table:
     """Read a CSV file, plain or compressed by gzip or zstd, with types that fit each whole column.
 
-    With `types`, columns get these instead; with `as_text`, all are strings, whatever the cells hold. So they are with
-    `private`, where a line that cannot be read is a row of nulls instead of an error. What `dialect` does not say of
-    separator and encoding is found in the header line.
+    With `types`, columns get these instead; with `as_text`, all are strings, whatever the cells hold. What `dialect`
+    does not say of separator and encoding is found in the header line.
 
     Guarantees:
         - With `as_text`, the types do not depend on the cells.  [test_as_text_ignores_the_cells]
-        - With `private`, a line changes no other row, and none is refused.  [test_one_odd_row_changes_no_other]
         - No message holds a cell of the file.  [test_no_cell_in_any_message]
         - Types are found from the whole column.  [test_type_is_found_from_the_whole_column]
         - With `types`, a cell of another type is an `InputError`.  [test_a_cell_of_another_type_is_told]
@@ -55,63 +46,9 @@ def read_csv(
     with telling_damage(path):
         how = settle(path, opener, dialect)
         names = check_header(path, how)
-        if private:
-            return _read_private(path, names, how)
         check_quotes(path, how)
         text = _read_text(path, names, how)
     return text if as_text else with_types(text, types, where=str(path))
-
-
-def _read_private(path: Path, names: list[str], how: Settled) -> pa.Table:
-    """All lines as rows of texts, one of nulls for each that cannot be read."""
-    import pyarrow.csv as csv
-
-    how = sound(path, how, columns=len(names))
-
-    def read(block: int) -> pa.Table:
-        lost = Lost(how)
-        with how.opener(path) as handle:
-            found = csv.read_csv(handle, **_options(names, how, block=block, lose=lost))
-        if found.column_names != names:
-            raise _unclear_header(path)
-        columns = [
-            pa.chunked_array([_readable(c, how) for c in column.chunks], pa.string()) for column in found.columns
-        ]
-        rest = (pa.Table.from_batches([batch]) for batch in lost.batches(names))
-        return pa.concat_tables([pa.Table.from_arrays(columns, names=names), *rest])
-
-    return in_large_blocks(path, read)
-
-
-class Lost:
-    """Counts the rows that the parser cannot read, from those on that were left out before."""
-
-    def __init__(self, how: Settled) -> None:
-        self.rows: list[None] = [None] * how.lost
-
-    def __call__(self, row: object) -> str:
-        """Note a row with more or fewer cells than there are columns. Several threads may call at once."""
-        del row
-        self.rows.append(None)
-        return "skip"
-
-    def batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """A row of nulls for each."""
-        for start in range(0, len(self.rows), LOST_ROWS):
-            nulls = pa.nulls(min(LOST_ROWS, len(self.rows) - start), pa.string())
-            yield pa.RecordBatch.from_arrays([nulls] * len(names), names=names)
-
-
-def in_large_blocks(path: Path, read: Callable[[int], Made]) -> Made:
-    """What `read` returns with the first size of blocks in which each row fits: how long a row is makes no difference.
-
-    Raises:
-        InputError: a row is longer than the parser can take.
-    """
-    for block in (BLOCK_BYTES, 16 * BLOCK_BYTES, MOST_BLOCK_BYTES):
-        with suppress(pa.ArrowInvalid):
-            return read(block)
-    raise InputError(f"{path}: cannot be parsed as CSV; a row is longer than 2 GiB. Use Parquet.")
 
 
 def with_types(text: pa.Table, types: pa.Schema | None, *, where: str) -> pa.Table:
@@ -142,43 +79,10 @@ def open_batches(path: Path, names: list[str], how: Settled) -> Iterator[pa.Reco
     """Read the columns as strings, batch by batch, as `read_csv` reads them."""
     import pyarrow.csv as csv  # slow to import: only when a file is read
 
-    with how.opener(path) as handle, csv.open_csv(handle, **_options(names, how)) as reader:
+    with how.opener(path) as handle, csv.open_csv(handle, **parser_options(names, how)) as reader:
         if reader.schema.names != names:
-            raise _unclear_header(path)
+            raise unclear_header(path)
         yield from reader
-
-
-def private_batches(
-    path: Path, names: list[str], wanted: list[str], how: Settled, *, block: int
-) -> Iterator[pa.RecordBatch]:
-    """Read some of the columns of a private table as strings, batch by batch, as `read_csv` reads them all."""
-    import pyarrow.csv as csv
-
-    lost = Lost(how)
-    options = _options(names, how, wanted, block=block, lose=lost)
-    with how.opener(path) as handle, csv.open_csv(handle, **options) as reader:
-        if wanted == names and reader.schema.names != names:
-            raise _unclear_header(path)
-        for batch in reader:
-            yield pa.RecordBatch.from_arrays([_readable(column, how) for column in batch.columns], names=wanted)
-    yield from lost.batches(wanted)
-
-
-def fitting_block(path: Path, names: list[str], how: Settled) -> int:
-    """How many bytes the parser takes at a time, so that each row fits."""
-
-    def read(block: int) -> int:
-        for _ in private_batches(path, names, names, how, block=block):
-            pass
-        return block
-
-    return in_large_blocks(path, read)
-
-
-def _readable(column: pa.Array, how: Settled) -> pa.Array:
-    """The cells of a column, null where the bytes are no text."""
-    found = readable_text(pa.chunked_array([column]), otherwise=None if how.is_told else WESTERN)
-    return column if found is None else found.combine_chunks()
 
 
 def read_csv_parts(path: Path, *, types: pa.Schema, dialect: Dialect, opener: Opener) -> Iterator[pa.Table]:
@@ -192,11 +96,12 @@ def read_csv_parts(path: Path, *, types: pa.Schema, dialect: Dialect, opener: Op
         yield normalise_table(pa.Table.from_arrays(columns, names=names), where=str(path))
 
 
-def _unclear_header(path: Path) -> InputError:
+def unclear_header(path: Path) -> InputError:
+    """Say that the header, which two parsers read differently, must be written in another way."""
     return InputError(f"{path}:1: the header cannot be read in one way only. Quote each name that has a quote in it.")
 
 
-def _options(
+def parser_options(
     names: list[str],
     how: Settled,
     wanted: list[str] | None = None,
@@ -249,7 +154,7 @@ def _read_text(path: Path, names: list[str], how: Settled) -> pa.Table:
         find_fault(path, how, num_columns=len(names))
         return pa.table({name: pa.array([], pa.string()) for name in names})
     if table.column_names != names:
-        raise _unclear_header(path)
+        raise unclear_header(path)
     return table
 
 
@@ -259,6 +164,6 @@ def _parse(path: Path, names: list[str], how: Settled) -> pa.Table | None:
 
     try:
         with how.opener(path) as handle:
-            return csv.read_csv(handle, **_options(names, how))
+            return csv.read_csv(handle, **parser_options(names, how))
     except pa.ArrowInvalid:
         return None

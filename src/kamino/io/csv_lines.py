@@ -1,9 +1,9 @@
-"""Lines of a private CSV file whose quotes do not close, kept to themselves.
+"""Lines of a private CSV file that are no rows, and rows of nulls in their places.
 
 A quote that is never closed would take in the rows behind it, up to the next quote or to the end of the file. So each
 line at which a row begins is read strictly: a quoted cell ends with a quote and then a separator or the end of the
-line, and there are as many cells as columns. A line from which no such row begins is lost; the next one is looked at by
-itself.
+line. A line from which no such row begins is lost, and the next one is looked at by itself. A row with more or fewer
+cells than there are columns is lost too, with all of its lines.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from kamino.io.csv_faults import unlimited_cells
-from kamino.io.formats.dialect import Opener, Settled
+from kamino.io.formats.dialect import Settled
 
-# So many lines a row may have: as many are looked at for a quote that closes.
-MOST_LINES = 1_000
+# So many letters a row of several lines may have: as many are looked at for a quote that closes.
+MOST_LETTERS = 1 << 26
 _COUNT_BYTES = 1 << 24
+# The byte order mark of UTF-8, read byte by byte.
+_MARK = codecs.BOM_UTF8.decode("latin-1")
 
 
 def count_quotes(path: Path, how: Settled) -> int:
@@ -31,19 +33,33 @@ def count_quotes(path: Path, how: Settled) -> int:
         return sum(part.count(b'"') for part in iter(lambda: handle.read(_COUNT_BYTES), b""))
 
 
-def sound(path: Path, how: Settled, *, columns: int) -> Settled:
-    """The same, with an opener that leaves out the lines whose quotes do not close, and how many these are.
+def ended(how: Settled) -> Settled:
+    """The same, with an opener whose bytes end with a line break: the parser refuses a header that does not."""
+
+    def opened(path: Path) -> BinaryIO:
+        return cast(BinaryIO, io.BufferedReader(_Ended(how.opener(path))))
+
+    return replace(how, opener=opened)
+
+
+def has_sound_quotes(path: Path, how: Settled) -> bool:
+    """Whether all of a file is text, and each quote that opens a cell closes it."""
+    # The parser cannot tell of a row that it leaves out if that is no text.
+    return _is_text(path, how) and (count_quotes(path, how) == 0 or _closes_quotes(path, how))
+
+
+def with_nulls_for_lost(how: Settled, *, columns: int) -> Settled:
+    """The same, with an opener that puts a row of nulls in the place of each line that is lost.
 
     Guarantees:
         A line takes in no other.  [test_an_open_quote_takes_in_no_other_row]
-        A file in which each quote closes is read as it is.  [test_rows_of_many_lines_are_rows]
+        A row is read as it is, however many lines it has.  [test_rows_of_many_lines_are_rows]
     """
-    # The parser cannot tell of a row that it leaves out if that is no text.
-    if _is_text(path, how) and (count_quotes(path, how) == 0 or _is_sound(path, how, columns)):
-        return replace(how, opener=_ended(how.opener))
-    with unlimited_cells(), _opened(path, how) as lines:
-        lost = sum(line is None for line in _sound_lines(lines, how.separator, columns))
-    return replace(how, opener=_ended(_without_lost(how, columns)), lost=lost)
+
+    def opened(path: Path) -> BinaryIO:
+        return cast(BinaryIO, io.BufferedReader(_Joined(_opened(path, how), how.separator, columns)))
+
+    return replace(how, opener=opened)
 
 
 def _is_text(path: Path, how: Settled) -> bool:
@@ -58,82 +74,76 @@ def _is_text(path: Path, how: Settled) -> bool:
     return True
 
 
-def _is_sound(path: Path, how: Settled, columns: int) -> bool:
+def _closes_quotes(path: Path, how: Settled) -> bool:
     with unlimited_cells(), _opened(path, how) as lines:
-        few = _FewLines(lines)
-        before = 0
+        few = _FewLetters(lines)
         try:
-            reader = csv.reader(few, delimiter=how.separator, strict=True)
-            for row in reader:
-                if reader.line_num - before > 1 and len(row) != columns:
-                    return False
-                before, few.read = reader.line_num, 0
+            for _ in csv.reader(few, delimiter=how.separator, strict=True):
+                few.read = 0
         except csv.Error:
             return False
     return True
 
 
-class _FewLines:
-    """The lines of a file, which end once so many were read at a stretch as no row may have."""
+class _FewLetters:
+    """The lines of a file, which end once more was read at a stretch than a row may have: the first always comes."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines, self.read = lines, 0
 
-    def __iter__(self) -> _FewLines:
+    def __iter__(self) -> _FewLetters:
         return self
 
     def __next__(self) -> str:
-        self.read += 1
-        if self.read > MOST_LINES:
+        if self.read > MOST_LETTERS:
             raise csv.Error
-        return next(self._lines)
+        line = next(self._lines)
+        self.read += len(line)
+        return line
 
 
-def _sound_lines(lines: Iterator[str], separator: str, columns: int) -> Iterator[str | None]:
-    """The lines of a file as they are, and None for each that is lost."""
+def _sound_lines(lines: Iterator[str], separator: str, columns: int) -> Iterator[str]:
+    """The lines of a file as they are, and a row of nulls for each that is lost."""
+    # The line of one empty cell is blank unless the cell is quoted.
+    nulls = (separator * (columns - 1) or '""') + "\n"
     ahead: deque[str] = deque()
     for line in lines:
         ahead.append(line)
         while ahead:
-            size = _lines_of_row(ahead, lines, separator, columns) if _is_doubtful(ahead[0]) else 1
-            if size == 0:
-                ahead.popleft()
-                yield None
-            for _ in range(size):
+            if _is_plain(ahead[0], separator, columns):
                 yield ahead.popleft()
+                continue
+            size, cells = _row_of(ahead, lines, separator)
+            found = [ahead.popleft() for _ in range(size)]
+            if cells == columns:
+                yield from found
+            else:
+                yield nulls
 
 
-def _is_doubtful(line: str) -> bool:
-    """Whether a line has a quote, or is no text."""
-    if '"' in line:
-        return True
-    if line.isascii():
-        return False
-    try:
-        line.encode("latin-1").decode("utf-8")
-    except UnicodeDecodeError:
-        return True
-    return False
+def _is_plain(line: str, separator: str, columns: int) -> bool:
+    """Whether a line is blank, or a row by itself without any quote."""
+    return '"' not in line and (line.count(separator) == columns - 1 or not line.strip("\r\n"))
 
 
-def _lines_of_row(ahead: deque[str], lines: Iterator[str], separator: str, columns: int) -> int:
-    """How many lines the row has that begins here; 0 if none does. What had to be read for it is added to `ahead`."""
+def _row_of(ahead: deque[str], lines: Iterator[str], separator: str) -> tuple[int, int]:
+    """How many lines and cells the row has that begins here; one line and no cell if none does.
+
+    What had to be read to know is added to `ahead`.
+    """
 
     def following() -> Iterator[str]:
-        for place in range(MOST_LINES):
-            if place == len(ahead):
-                more = next(lines, None)
-                if more is None:
-                    return
-                ahead.append(more)
-            yield ahead[place]
+        yield from tuple(ahead)
+        for line in lines:
+            ahead.append(line)
+            yield line
 
-    reader = csv.reader(following(), delimiter=separator, strict=True)
+    reader = csv.reader(_FewLetters(following()), delimiter=separator, strict=True)
     try:
         row = next(reader)
     except csv.Error:
-        return 0
-    return reader.line_num if len(row) == columns else 0
+        return 1, 0
+    return reader.line_num, len(row)
 
 
 def _opened(path: Path, how: Settled) -> io.TextIOWrapper:
@@ -141,20 +151,37 @@ def _opened(path: Path, how: Settled) -> io.TextIOWrapper:
     return io.TextIOWrapper(how.opener(path), encoding="latin-1", newline="")
 
 
-def _without_lost(how: Settled, columns: int) -> Opener:
-    def opened(path: Path) -> BinaryIO:
-        return cast(BinaryIO, io.BufferedReader(_Joined(_opened(path, how), how.separator, columns)))
+def _without_mark(lines: Iterator[str]) -> Iterator[str]:
+    first = next(lines, None)
+    if first is not None:
+        yield first.removeprefix(_MARK)
+    yield from lines
 
-    return opened
 
+class _Joined(io.RawIOBase):
+    """The bytes of the lines of a file, with a row of nulls for each that is lost."""
 
-def _ended(opener: Opener) -> Opener:
-    """An opener whose bytes end with a line break: the parser refuses a header that does not."""
+    def __init__(self, lines: io.TextIOWrapper, separator: str, columns: int) -> None:
+        self._file = lines
+        self._lines = _sound_lines(_without_mark(lines), separator, columns)
+        self._left = b""
 
-    def opened(path: Path) -> BinaryIO:
-        return cast(BinaryIO, io.BufferedReader(_Ended(opener(path))))
+    def readable(self) -> bool:
+        return True
 
-    return opened
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        if not self._left:
+            with unlimited_cells():
+                self._left = next(self._lines, "").encode("latin-1")
+        size = min(len(buffer), len(self._left))
+        buffer[:size] = self._left[:size]
+        self._left = self._left[size:]
+        return size
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
 
 
 class _Ended(io.RawIOBase):
@@ -177,33 +204,4 @@ class _Ended(io.RawIOBase):
     def close(self) -> None:
         if not self.closed:
             self._source.close()
-        super().close()
-
-
-class _Joined(io.RawIOBase):
-    """The bytes of the lines that are not lost."""
-
-    def __init__(self, lines: io.TextIOWrapper, separator: str, columns: int) -> None:
-        self._file = lines
-        self._lines = _sound_lines(lines, separator, columns)
-        self._left = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        while not self._left:
-            with unlimited_cells():
-                line = next(self._lines, "")
-            if line == "":
-                return 0
-            self._left = b"" if line is None else line.encode("latin-1")
-        size = min(len(buffer), len(self._left))
-        buffer[:size] = self._left[:size]
-        self._left = self._left[size:]
-        return size
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
         super().close()

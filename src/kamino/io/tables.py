@@ -188,4 +188,8 @@ def _read_untyped(path: Path, name: str, reading: Reading, *, private: bool) -> 
         from kamino.io.formats.excel import read_excel
 
         return read_excel(path, sheet=reading.query, private=private)
-    return read_csv(path, private=private, dialect=reading.dialect)
+    if private:
+        from kamino.io.private_csv import PrivateCsv
+
+        return PrivateCsv.of(path, reading.dialect).read()
+    return read_csv(path, dialect=reading.dialect)

@@ -52,14 +52,12 @@ class Settled:
     """What a file is read with: a separator, and an opener whose bytes are UTF-8 whatever those on the disk are.
 
     is_told: whether the encoding is certain, by a byte order mark or because it was given.
-    lost: how many lines the opener leaves out.
     """
 
     separator: str
     encoding: str
     opener: Opener
     is_told: bool = True
-    lost: int = 0
 
 
 def settle(path: Path, opener: Opener, dialect: Dialect) -> Settled:

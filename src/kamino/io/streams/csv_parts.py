@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kamino.io.csv import check_header, fitting_block, private_batches
-from kamino.io.csv_lines import sound
-from kamino.io.formats.compressed import open_text, telling_damage
-from kamino.io.formats.dialect import Dialect, settle
+from kamino.io.formats.dialect import Dialect
+from kamino.io.private_csv import PrivateCsv
 from kamino.io.streams.cutting import PART_ROWS, FileState, cut_evenly
 
 
@@ -27,12 +25,8 @@ class CsvParts:
     def __init__(self, path: Path, *, dialect: Dialect = Dialect(), part_rows: int = PART_ROWS) -> None:
         self._state = FileState.of(path)
         self._part_rows = part_rows
-        with telling_damage(path):
-            how = settle(path, open_text, dialect)
-            names = check_header(path, how)
-            self._how = sound(path, how, columns=len(names))
-            self._block = fitting_block(path, names, self._how)
-        self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
+        self._file = PrivateCsv.of(path, dialect).in_batches()
+        self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in self._file.names])
 
     def __repr__(self) -> str:
         return "CsvParts(1 file)"
@@ -45,6 +39,4 @@ class CsvParts:
 
     def _batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         self._state.check()
-        path = self._state.path
-        with telling_damage(path):
-            yield from private_batches(path, list(self.schema.names), names, self._how, block=self._block)
+        yield from self._file.batches(names)
