@@ -28,7 +28,8 @@ from kamino.pipeline.output import in_blocks as blocks_module
 from kamino.pipeline.output.block_workers import Workers
 from kamino.pipeline.output.block_world import BlockWorld
 from kamino.pipeline.output.in_blocks import draw_in_blocks, in_blocks
-from kamino.sampling.closed_world import Bounds, ClosedWorld
+from kamino.sampling import build_plan
+from kamino.sampling.closed_world import Bounds, ClosedWorld, close_world
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.plan.sampling_plan import Step
 from kamino.sampling.plan.shapes import order_of
@@ -308,6 +309,7 @@ CYCLES = (
     "a, b -> c\na, c -> b",
     "w -> a\na -> b\nb -> a",
     "w -> v\nv -> w",
+    "w -> a\ncheck (v <= w)",
 )
 
 
@@ -328,6 +330,17 @@ def test_cycles_keep_together_in_blocks(rules: str) -> None:
         assert {str(rule): count_violations(drawn, rule) for rule in Constraints.parse(rules)} == {
             str(rule): 0 for rule in Constraints.parse(rules)
         }
+
+
+def test_values_of_the_world_keep_the_checks_of_a_row() -> None:
+    """The first row may only have a = 1 beside b = 0, which is below its d; the second takes a = 8."""
+    codec = Codec(Schema(attributes={name: Integer(min=0, max=9) for name in "dba"}))
+    plan, judge = build_plan(codec, Constraints.parse("a -> b\ncheck (d <= a)"), sequence=["d", "b", "a"]), Judge(codec)
+    first = {name: np.array(codes) for name, codes in (("d", [0, 0]), ("b", [0, 1]), ("a", [1, 8]))}
+    world = close_world(judge, plan, first, first)
+    drawn = {"d": np.array([5, 5]), "b": np.array([0, 1])}
+    settled = world.settle(judge, plan.steps[2], drawn, np.array([8, 1]), np.random.default_rng(0))
+    assert settled.tolist() == [-1, 8]
 
 
 def test_workers_draw_the_same_table(made: Synthesizer, tmp_path: Path) -> None:

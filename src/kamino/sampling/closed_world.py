@@ -163,8 +163,11 @@ class ClosedWorld:
         known = len(self.rows[step.attribute])
         keys = join_keys([np.concatenate([self.rows[name], own[name]]) for name in names])
         found = match_at_random(keys[:known], keys[known:], rng)
-        taken = np.where(found >= 0, self.rows[step.attribute][found], DEAD)
-        fitted[lost] = self.fit(judge, step, own, taken)
+        taken = self.fit(judge, step, own, np.where(found >= 0, self.rows[step.attribute][found], DEAD))
+        here = {**own, step.attribute: np.maximum(taken, 0)}
+        for check in step.checks:
+            taken = np.where(judge.violates(check, here, here), DEAD, taken)
+        fitted[lost] = taken
         return fitted
 
     def fit(self, judge: Judge, step: Step, columns: Columns, codes: IntArray) -> IntArray:

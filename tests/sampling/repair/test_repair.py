@@ -79,6 +79,16 @@ def test_tight_keys_are_repaired(rules: str) -> None:
     assert len(set(zip(repaired["a"].tolist(), repaired["b"].tolist(), strict=True))) == 180
 
 
+def test_keys_have_the_room_that_dependencies_leave_them() -> None:
+    """Fifteen values of b with each of five of a, c and d, and an order beside: all of them are needed."""
+    codec = integers(a=40, b=15, c=30, d=5, e=200, f=200)
+    table = {name: np.zeros(75, dtype=np.int64) for name in "abcdef"}
+    rules = "key (a, b)\nkey (c, b)\na -> c\nc -> d\nd -> a\nnot (t1.e < t2.e and t1.f > t2.f)\nkey (e, d)"
+    hard = list(Constraints.parse(rules))
+    repaired = repair(Judge(codec), table, hard, 75, np.random.default_rng(0))
+    assert broken_constraints(codec, repaired, hard) == ()
+
+
 def test_keys_do_not_touch_other_columns() -> None:
     codec = integers(a=30, b=10, c=5, d=5)
     rng = np.random.default_rng(0)

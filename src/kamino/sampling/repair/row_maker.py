@@ -18,7 +18,7 @@ from kamino.arrays import IntArray
 from kamino.constraints import ConstraintClass, DenialConstraint
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.partners.kernel import clashes_between
-from kamino.sampling.plan.shapes import shape_of
+from kamino.sampling.plan.shapes import order_of, shape_of
 from kamino.sampling.repair.key_places import KeyPlaces, Row
 
 # Rows are tried so often; of each kind of candidate for a value, so many.
@@ -70,8 +70,16 @@ class RowMaker:
         return np.flatnonzero(good)
 
     def _sizes(self) -> dict[str, int]:
+        """How many values attributes can have: no more than any attribute that they follow from."""
         codec = self._judge.codec
-        return {n: codec[n].num_values if listed is None else len(listed) for n, listed in self._values.items()}
+        sizes = {n: codec[n].num_values if listed is None else len(listed) for n, listed in self._values.items()}
+        firm = [
+            (left[0], right) for left, right in self._dependencies if len(left) == 1 and self._null[left[0]] is None
+        ]
+        for _ in firm:
+            for left, right in firm:
+                sizes[right] = min(sizes[right], sizes[left])
+        return sizes
 
     def add(self, row: Row, place: int) -> None:
         """Settle a row, which stands at this place of its table."""
@@ -115,7 +123,7 @@ class RowMaker:
         """Return a row that fits, with as much of `own` as can be; None if none was found."""
         for number in range(_TRIES):
             row = self._try(own if number < _TRIES // 2 else {})
-            if row is not None and self._fits(row):
+            if row is not None:
                 return row
         return None
 
@@ -135,17 +143,26 @@ class RowMaker:
         alike = self._rows_with(row, there)
         for place in self._some(alike, 2):
             filled = dict(row)
-            if all(self._put(filled, name, int(self._settled[name][place])) for name in cluster if name not in filled):
+            if all(
+                name in filled or self._put(filled, name, int(self._settled[name][place])) for name in cluster
+            ) and self._holds(filled, row):
                 row.update(filled)
                 return True
-        names = [name for name in cluster if name not in row]
-        return all(name in row or self._choose(row, name, self._for_cluster(row, name, own)) for name in names)
+        while names := [name for name in cluster if name not in row]:
+            name = max(names, key=lambda each: self._ties(row, each))
+            if not self._choose(row, name, self._for_cluster(row, name, own)):
+                return False
+        return True
+
+    def _ties(self, row: Row, name: str) -> int:
+        """How many constraints on an attribute compare it with nothing but what is there."""
+        return sum(row.keys() >= set(c.attributes) - {name} for c in self._tying if name in c.attributes)
 
     def _choose(self, row: Row, name: str, candidates: Iterator[int]) -> bool:
         """Take the first candidate with which nothing contradicts, and what follows from it."""
         for code in candidates:
             filled = dict(row)
-            if self._put(filled, name, code):
+            if self._put(filled, name, code) and self._holds(filled, row):
                 row.update(filled)
                 return True
         return False
@@ -186,9 +203,10 @@ class RowMaker:
             yield from self._some(np.intersect1d(free, there), _CANDIDATES)
             yield from self._some(free, _CANDIDATES)
         else:
-            known = [code for code in self._some(there, 20 * _CANDIDATES) if self._keys.has_room(name, code)]
-            yield from known[:_CANDIDATES]
-            yield from (code for code in self._any(name, 20 * _CANDIDATES) if self._keys.has_room(name, code))
+            known, any_ = self._some(there, 20 * _CANDIDATES), self._any(name, 20 * _CANDIDATES)
+            # Values that are there have common rows; where dependencies leave these no room, only new ones help.
+            for codes in (known, any_) if self._rng.random() < 0.5 else (any_, known):
+                yield from [code for code in codes if self._keys.has_room(name, code)][:_CANDIDATES]
         yield from self._or_null(name)
 
     def _for_cluster(self, row: Row, name: str, own: Row) -> Iterator[int]:
@@ -199,9 +217,24 @@ class RowMaker:
             shared = [each for each in constraint.attributes if each in row]
             if name in constraint.attributes and shared:
                 yield from self._settled[name][self._some(self._rows_with(row, shared), _CANDIDATES)].tolist()
+                yield from self._between(row, name, constraint)
         yield from self._settled[name][self._some(np.arange(self._count), _CANDIDATES)].tolist()
         yield from self._any(name, _CANDIDATES)
         yield from self._or_null(name)
+
+    def _between(self, row: Row, name: str, constraint: DenialConstraint) -> list[int]:
+        """Values that keep an order: those of the next rows below and above."""
+        order = order_of(constraint, name)
+        if order is None or not self._are_there(row, (order.earlier, *order.groups)):
+            return []
+        rows = self._rows_with(row, order.groups)
+        keys = self._judge.codec[order.earlier].order_keys
+        heights = keys(self._settled[order.earlier][rows])
+        own = keys(np.array([row[order.earlier]], dtype=np.int64))[0]
+        below, above = rows[heights <= own], rows[heights >= own]
+        nearest = [below[np.argmax(heights[heights <= own])]] if len(below) else []
+        nearest += [above[np.argmin(heights[heights >= own])]] if len(above) else []
+        return [int(self._settled[name][each]) for each in nearest]
 
     def _any(self, name: str, number: int) -> list[int]:
         listed = self._values[name]
@@ -229,15 +262,19 @@ class RowMaker:
     def _are_there(self, row: Row, names: Collection[str]) -> bool:
         return all(name in row and row[name] != self._null[name] for name in names)
 
-    def _fits(self, row: Row) -> bool:
-        """Whether a row satisfies the checks, and all that is no key and no dependency beside the settled rows."""
-        one = {name: np.array([code], dtype=np.int64) for name, code in row.items()}
-        if any(self._judge.violates(check, one, one)[0] for check in self._checks):
-            return False
-        for constraint in self._others:
-            settled = {name: self._settled[name][: self._count] for name in constraint.attributes}
-            left = {name: one[name] for name in constraint.attributes}
-            if clashes_between(constraint, self._judge, left, settled)[0]:
+    def _holds(self, row: Row, before: Row) -> bool:
+        """Whether a row keeps what neither keys nor dependencies say, as far as it could not be told before."""
+        for constraint in (*self._checks, *self._others):
+            names = constraint.attributes
+            if not row.keys() >= set(names) or before.keys() >= set(names):
+                continue
+            one = {name: np.array([row[name]], dtype=np.int64) for name in names}
+            if constraint.is_unary:
+                if self._judge.violates(constraint, one, one)[0]:
+                    return False
+                continue
+            settled = {name: self._settled[name][: self._count] for name in names}
+            if clashes_between(constraint, self._judge, one, settled)[0]:
                 return False
         return True
 

@@ -23,6 +23,9 @@ from kamino.sampling.steps.task import Task
 from kamino.sampling.steps.unique.distinct import EXACT_ITEMS, EXACT_VALUES, draw_distinct
 from kamino.sampling.steps.unique.matching import match_groups
 
+#: So many weights of values, one for each context, are laid out to match groups to values.
+_MOST_LISTED = 1 << 24
+
 
 def draw_unique(task: Task) -> IntArray:
     """Draw values of which no two rows with equal other key attributes have the same; nulls clash with nothing.
@@ -67,13 +70,16 @@ def _draw_one_to_one(task: Task) -> IntArray:
     if len(rows) and len(values.starts):
         groups = np.unique(dependency_groups(task)[rows], return_inverse=True)[1].astype(np.int64)
         num_groups = int(groups.max()) + 1
-        few = int(values.width.sum()) <= EXACT_VALUES and num_groups <= EXACT_ITEMS
-        codes[rows] = (_draw_few if few else match_groups)(values, rows, groups, task.rng)[groups]
+        size = int(values.width.sum())
+        few = size <= EXACT_VALUES and num_groups <= EXACT_ITEMS
+        # Of very many values none is frequent, and not all can be listed.
+        many = size * len(values.log_weight) > _MOST_LISTED
+        codes[rows] = (_draw_apart if few or many else match_groups)(values, rows, groups, task.rng)[groups]
     return task.with_nulls(codes, nulls)
 
 
-def _draw_few(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw the groups' values exactly by the product of their rows' distributions, given that all differ."""
+def _draw_apart(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw the groups' values by the product of their rows' distributions, given that all differ; exactly, if few."""
     num_groups, runs = int(groups.max()) + 1, np.arange(len(choices.starts), dtype=np.int64)
     shared = replace(
         choices,
