@@ -114,7 +114,8 @@ def _json_kind(name: str, file: str, share: int) -> FileKind:
 
 
 @functools.cache
-def _empty_workbook() -> dict[str, bytes]:
+def empty_workbook() -> dict[str, bytes]:
+    """The parts of a workbook, by their names in its archive."""
     import openpyxl
 
     made = io.BytesIO()
@@ -129,7 +130,7 @@ _SHEET = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/200
 def _write_sheet(names: Sequence[str], rows: Sequence[bytes], path: Path) -> None:
     sheet = _SHEET + sheet_row(names) + b"".join(rows) + b"</sheetData></worksheet>"
     with zipfile.ZipFile(path, "w") as packed:
-        for name, content in _empty_workbook().items():
+        for name, content in empty_workbook().items():
             packed.writestr(name, sheet if name == "xl/worksheets/sheet1.xml" else content)
 
 

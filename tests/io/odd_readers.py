@@ -6,7 +6,8 @@ To add one, write a function that makes a source of cells, and enter an `OddRead
 from __future__ import annotations
 
 from tests.io.odd_columnar import COLUMNAR
+from tests.io.odd_files import FILES
 from tests.io.odd_frames import FRAMES
 from tests.io.odd_reading import OddReader
 
-READERS: tuple[OddReader, ...] = (*FRAMES, *COLUMNAR)
+READERS: tuple[OddReader, ...] = (*FRAMES, *COLUMNAR, *FILES)

@@ -57,6 +57,7 @@ class OddReader:
     read: reads the source.
     anywhere: whether an odd row may stand before others; where False, it is the last.
     share: how often it is tried, beside others.
+    cost: how many rows of others could be tried in the time that one of these takes.
     """
 
     name: str
@@ -65,3 +66,4 @@ class OddReader:
     read: Callable[[Any], Seen] = read_privately
     anywhere: bool = True
     share: int = 1
+    cost: int = 1

@@ -4,10 +4,13 @@ import datetime as dt
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.io.odd_postgres import postgres_readers
+from tests.io.odd_rows import try_reader
 
 from kamino.errors import InputError
 from kamino.io import read_table
@@ -81,6 +84,18 @@ def test_numeric_becomes_decimal(url: str, values: str, kind: pa.DataType) -> No
     assert column.type == kind
     texts = [text.strip("()") for text in values.split(", ")]
     assert column.to_pylist() == [None if "NULL" in text else Decimal(text) for text in texts]
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("place", [0, 1], ids=["whole", "parts"])
+def test_no_row_of_a_server_decides_how_others_are_read(url: str, place: int, count: int, tmp_path: Path) -> None:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(url) as connection:
+        reader = postgres_readers(url, connection)[place]
+        outcome = try_reader(reader, seed=2026, first=0, count=count, folder=tmp_path)
+    assert outcome.faults == []
+    assert outcome.tried > count / 2
 
 
 def test_numeric_without_rows(url: str) -> None:
