@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kamino.constraints.counting.in_parts import Parts
 from kamino.evaluate.cells import widest
-from kamino.schema import Attribute, Categorical, Date, Integer, Real, Schema, Source
+from kamino.schema import Attribute, Categorical, Date, Integer, Real, Schema, Source, attribute_codec
 from kamino.schema.attributes import GridAttribute
 from kamino.schema.dtypes import is_text
 from kamino.schema.files.reading import read_ticks
@@ -47,22 +47,22 @@ def _read(column: pa.ChunkedArray, attribute: GridAttribute) -> pa.ChunkedArray:
 
 
 def _values(array: pa.Array, attribute: GridAttribute) -> pa.Array:
+    if isinstance(attribute, Integer | Real):
+        exact = type(attribute)(**{**attribute.fields(), "nullable": True})
+        return (
+            attribute_codec("read", exact).decode(attribute_codec("read", exact).encode(array)).cast(_type(attribute))
+        )
     ticks = read_ticks(attribute, array)
     plain = ticks.values
-    if isinstance(attribute, Real):
-        return pa.array(plain / float(10**attribute.decimals), pa.float64(), mask=ticks.missing)
     if isinstance(attribute, Date):
         return pa.array(plain.astype(np.int32), pa.int32(), mask=ticks.missing).cast(pa.date32())
-    whole = pa.array(plain, pa.int64(), mask=ticks.missing)
-    return whole if isinstance(attribute, Integer) else whole.cast(_type(attribute))
+    return pa.array(plain, pa.int64(), mask=ticks.missing).cast(_type(attribute))
 
 
 def _type(attribute: GridAttribute) -> pa.DataType:
     match attribute:
-        case Real():
-            return pa.float64()
-        case Integer():
-            return pa.int64()
+        case Real() | Integer():
+            return attribute.arrow_type
         case Date():
             return pa.date32()
         case _:

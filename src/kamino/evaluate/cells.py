@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema, attribute_codec
 from kamino.schema.attributes import GridAttribute
 from kamino.schema.column_types import check_columns
-from kamino.schema.files.reading import read_ticks
+from kamino.schema.files.reading import read_places
+from kamino.schema.grid import MAX_SIZE, decimal_of_tick
+from kamino.schema.numbers import coarsest_step
 
 Mask = NDArray[np.bool_]
 # Every end of a range is so many whole steps from every other.
@@ -91,11 +93,12 @@ def _faults(values: pa.Array, name: str, attribute: Attribute) -> tuple[Mask, Ma
                 return nothing, lost & (np.asarray(values.cast(pa.string())) != str(attribute.other))
             return lost, nothing
         case Integer() | Real() | Date() | Datetime():
-            ticks = read_ticks(widest(attribute), values)
+            wide = widest(attribute)
+            places = read_places(wide, values)
             if not attribute.has_domain:
-                return ticks.missing, nothing
-            grid = attribute.grid
-            return ticks.missing, ~ticks.missing & ((ticks.values < grid.start) | (ticks.values > grid.last))
+                return places.missing, nothing
+            low, high = (end - wide.grid.start for end in (attribute.grid.start, attribute.grid.last))
+            return places.missing, ~places.missing & ((places.offsets < low) | (places.offsets > high))
         case _:
             return nothing, nothing
 
@@ -108,10 +111,9 @@ def widest(attribute: GridAttribute) -> GridAttribute:
     has_short_years = isinstance(attribute, Date | Datetime) and attribute.max is not None and attribute.short_years
     match attribute:
         case Integer():
-            return Integer(min=-(2**60), max=2**60)
+            return _wide_integer(attribute)
         case Real(decimals=decimals):
-            end = Decimal(10) ** (14 - decimals)
-            return Real(min=-end, max=end, decimals=decimals)
+            return _wide_real(attribute, decimals)
         case Date():
             last_day = attribute.max if has_short_years else dt.date(9999, 12, 31)
             return Date(min=dt.date(1, 1, 1), max=last_day, format=attribute.format)
@@ -122,3 +124,27 @@ def widest(attribute: GridAttribute) -> GridAttribute:
             return Datetime(
                 min=first, max=last, timezone=attribute.timezone, format=attribute.format, resolution=_FINEST
             )
+
+
+# Of a domain, this much more is read on either side; values that lie beyond are as far outside.
+_ROOM = 2**60
+
+
+def _wide_integer(attribute: Integer) -> Integer:
+    low, high = attribute.min or 0, attribute.max or 0
+    is_large = high >= 2**63
+    least, most = (0, 2**64 - 1) if is_large else (-(2**63), 2**63 - 1)
+    first, last = max(low - _ROOM, least), min(high + _ROOM, most)
+    step = coarsest_step(first, last)
+    return Integer(min=first, max=last - (last - first) % step, step=step, dtype="uint64" if is_large else "int64")
+
+
+def _wide_real(attribute: Real, decimals: int) -> Real:
+    if attribute.has_domain and pa.types.is_decimal(attribute.arrow_type):
+        grid = attribute.grid
+        room = (MAX_SIZE - 1 - grid.size) // 2
+        low, high = (decimal_of_tick(end, decimals) for end in (grid.start - room, grid.last + room))
+        return Real(min=low, max=high, decimals=decimals, dtype=f"decimal256(76, {max(decimals, 0)})")
+    # As far as doubles can be told apart.
+    end = decimal_of_tick(2**51, decimals)
+    return Real(min=-end, max=end, decimals=decimals)

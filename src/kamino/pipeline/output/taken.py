@@ -103,7 +103,8 @@ def _domain(attribute: Any) -> str:
         return "made up, one for a group" if attribute.repeats else "made up"
     if isinstance(attribute, Boolean):
         return "true, false"
-    return f"{_shown(attribute.min)} to {_shown(attribute.max)}"
+    apart = f", {attribute.step:,} apart" if isinstance(attribute, Integer) and attribute.step > 1 else ""
+    return f"{_shown(attribute.min)} to {_shown(attribute.max)}{apart}"
 
 
 def _shown(value: object) -> str:
