@@ -16,6 +16,7 @@ from kamino.sampling import StepKind, build_plan, draw_table
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.shared_values import group_weights
+from kamino.sampling.steps.unique.distinct import draw_distinct
 from kamino.sampling.steps.unique.matching import match_groups
 
 
@@ -102,3 +103,21 @@ def test_many_groups_are_matched_some_at_a_time() -> None:
         found = match_groups(choices, np.arange(len(groups)), groups, np.random.default_rng(0))
     assert len(np.unique(found)) == 20_000
     assert np.max(sizes) <= 1_024
+
+
+def test_values_that_are_handed_out_may_be_impossible() -> None:
+    """Thirty items that can have ten values, among forty: each gets one of its own, and nothing is warned of."""
+    weight = np.zeros((2, 40))
+    weight[0, 10:] = -np.inf
+    choices = Choices(
+        attribute="a",
+        context=np.repeat([0, 1], [30, 10]),
+        log_weight=weight,
+        starts=np.arange(40),
+        width=np.ones(40, dtype=np.int64),
+        label=np.arange(40),
+        share=np.ones(40),
+        null_bin=None,
+    )
+    codes = draw_distinct(choices, np.zeros(40, dtype=np.int64), np.random.default_rng(0))
+    assert sorted(codes.tolist()) == list(range(40))

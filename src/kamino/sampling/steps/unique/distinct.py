@@ -153,7 +153,8 @@ def _swap(codes: IntArray, choices: Choices, parts: IntArray, rng: np.random.Gen
     fit = (parts[first] == parts[second]) & (codes[first] != DEAD) & (codes[second] != DEAD)
     first, second = first[fit], second[fit]
     gain = choices.log_of(codes[second], first) + choices.log_of(codes[first], second)
-    gain -= choices.log_of(codes[first], first) + choices.log_of(codes[second], second)
+    with np.errstate(invalid="ignore"):  # two that have what they cannot have, and could not have each other's, stay
+        gain -= choices.log_of(codes[first], first) + choices.log_of(codes[second], second)
     yes = np.log(rng.random(len(first))) < gain
     codes[first[yes]], codes[second[yes]] = codes[second[yes]], codes[first[yes]]
 
