@@ -11,7 +11,7 @@ from tests.forked import forks
 
 # The first argument says when it is killed: `after` seconds by a process of its own, or by itself at the given one of
 # the `calls` of what forces bytes or names to the disk.
-_ARMED = """
+ARMED = """
 import json, os, resource, signal, sys, time
 import kamino.cli.app
 
@@ -72,4 +72,4 @@ def run_command(folder: Path, *arguments: str, kill: Kill | None = None, file_by
     What it prints is added to the file `log` there. With `file_bytes`, no file may grow beyond so many.
     """
     told = {**asdict(kill or Kill(number=signal.SIGKILL)), "file_bytes": file_bytes}
-    return forks().run(_ARMED, json.dumps(told), *arguments, folder=folder).returncode
+    return forks().run(ARMED, json.dumps(told), *arguments, folder=folder).returncode

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.durable.killing import ARMED, Kill
+from tests.durable.test_resume import FOUND, prepare
 from tests.durable.test_runs import stopped
 from tests.model.memory import MemoryMeasurer
 from tests.processors import environment
@@ -185,3 +188,20 @@ def test_what_is_asked_for_follows_from_no_kernel() -> None:
     assert here["entries"] == there["entries"]
     assert here["violations"] == there["violations"] == [0, 0]
     assert here["rows"] == there["rows"] == 600
+
+
+def test_a_run_that_is_killed_on_one_processor_goes_on_on_another(tmp_path: Path) -> None:
+    """Killed after most of its releases; then it goes on, and what was charged stays as it was."""
+    folder = tmp_path / "l"
+    prepare(folder)
+    told = asdict(Kill(number=signal.SIGKILL, calls=50)) | {"file_bytes": 0}
+    command = [sys.executable, "-c", ARMED, json.dumps(told), *FOUND]
+    assert subprocess.run(command, cwd=folder, env=environment("Nehalem")).returncode == -signal.SIGKILL
+    before = charges(folder / "l.ledger")
+    assert len(before) > 10
+    assert not (folder / "o.csv").exists()
+    command[3] = json.dumps({**told, "calls": 0})
+    assert subprocess.run(command, cwd=folder).returncode == 0, (folder / "log").read_text()
+    assert "going on with run" in (folder / "log").read_text()
+    assert (folder / "o.csv").exists()
+    assert charges(folder / "l.ledger")[: len(before)] == before
