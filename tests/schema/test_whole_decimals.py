@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,7 @@ def test_sums_in_words_are_sums(start: int, offsets: list[int]) -> None:
 @given(st.data(), st.sampled_from([(-(2**63), 2**63 - 1), (0, 2**64 - 1)]))
 def test_offsets_come_back(data: st.DataObject, ends: tuple[int, int]) -> None:
     numbers = data.draw(st.lists(st.integers(*ends), min_size=1))
-    array = np.array(numbers, np.int64 if ends[0] else np.uint64)
+    array: Any = np.array(numbers, np.int64 if ends[0] else np.uint64)
     back = integers_at(min(numbers), offsets_from(min(numbers), array))
     assert back.view(array.dtype).tolist() == numbers
 

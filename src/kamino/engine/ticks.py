@@ -66,10 +66,10 @@ def cells_of(attribute: Attribute) -> Cells:
 def values_at(name: str, attribute: Attribute, low: float, high: float) -> tuple[Any, Any]:
     """The values that two numbers stand for, as far as the attribute's type can hold them."""
     if isinstance(attribute, Real):
-        most = largest_number(attribute.arrow_type)
+        limit = largest_number(attribute.arrow_type)
         # A double may lie above the largest number that it is the nearest one to.
-        first, last = (min(max(Decimal(repr(float(end))), Decimal(-most)), Decimal(most)) for end in (low, high))
-        return first, last
+        lower, upper = (min(max(Decimal(repr(float(end))), Decimal(-limit)), Decimal(limit)) for end in (low, high))
+        return lower, upper
     if isinstance(attribute, Integer):
         least, most = _whole_ends(attribute)
         start, end = (min(max(int(steps), least), most) for steps in (low, high))
