@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 
 from kamino.errors import InputError
 from kamino.io import Reading, read_table
+from kamino.io.databases.catalogue import read_catalogue
+from kamino.io.databases.sql import declared_enums
+from kamino.io.databases.storing import DatabaseTable
 from kamino.io.streams.csv_parts import CsvParts
+from kamino.io.text import read_text
+from kamino.pipeline.output.writing import stage_in_database
+from kamino.schema import Integer, Schema
 
 ROWS = [b"1,x", b'"2","y ""z"""', b'3,"two\nlines"', b",", b'4,5" pipe', b"5,\xc3\xa9"]
 PIECES = [
@@ -138,6 +144,24 @@ def test_a_pipe_is_refused(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(InputError, match="found a pipe or a device, expected a file"):
         read_table(tmp_path / name, private=True)
+
+
+def test_a_pipe_is_no_other_input_either(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p")
+    with pytest.raises(InputError, match="found a pipe, expected a schema file"):
+        read_text(tmp_path / "p", what="schema file")
+    for ask in (read_catalogue, declared_enums):
+        with pytest.raises(InputError, match="no such DuckDB file"):
+            ask(f"duckdb:///{tmp_path / 'p'}", "people")
+    target = DatabaseTable.of(f"duckdb:///{tmp_path / 'p'}#people")
+    assert target is not None
+    with (
+        pytest.raises(InputError, match="found no file, expected a DuckDB file"),
+        stage_in_database(
+            target, pa.schema([("a", pa.int64())]), Schema(attributes={"a": Integer(min=0, max=1)}), None
+        ),
+    ):
+        pass
 
 
 def workbook(path: Path, *rows: str, tail: str = "</sheetData></worksheet>") -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ def read_text(path: str | Path, *, what: str, most: int = MAX_FILE_BYTES) -> str
 
     Guarantees:
         No more is read than a limit allows, also of a file without end.  [test_a_file_too_large_is_refused_at_once]
+        Nobody is waited for.  [test_a_pipe_is_refused]
     """
+    if _is_named_pipe(path):
+        raise InputError(f"{path}: found a pipe, expected a {what}; write it to a file first")
     try:
         with open(path, "rb") as handle:
             content = handle.read(most + 1)
@@ -32,6 +37,14 @@ def read_text(path: str | Path, *, what: str, most: int = MAX_FILE_BYTES) -> str
         ) from None
     except OSError as problem:
         raise InputError(f"{path}: the {what} cannot be read: {problem.strerror}") from None
+
+
+def _is_named_pipe(path: str | Path) -> bool:
+    """Whether a path is a pipe that somebody may never write to; what a shell makes of `<(...)` is none."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode) and not os.fspath(path).startswith(("/dev/", "/proc/"))
+    except (OSError, ValueError):
+        return False
 
 
 def parse_json(text: str, *, source: str) -> Any:

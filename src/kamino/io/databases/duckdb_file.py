@@ -77,9 +77,8 @@ def _opened(path: str, config: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnec
 
 def enums_of_duckdb(path: str, statement: str) -> dict[str, tuple[str, ...]]:
     """The values of the columns of a query whose type is an enum, by column: declared with the type, not by any row."""
-    with duckdb.connect(path, read_only=True, config=_CLOSED) as connection:
-        _refuse_writing(connection, statement, path)
-        relation = connection.sql(statement)
+    with _opened(path, _CLOSED) as connection:
+        relation = _relation(connection, statement, path)
         names, types = list(relation.columns), list[Any](relation.types)
     pairs = zip(names, types, strict=True)
     return {name: tuple(dict(kind.children)["values"]) for name, kind in pairs if kind.id == "enum"}
@@ -90,7 +89,7 @@ def catalogue_of_duckdb(path: str, parts: tuple[str, ...]) -> dict[str, Any]:
     schema, table = (parts[-2] if len(parts) > 1 else None), parts[-1]
     which = "lower(table_name) = lower($table) and lower(schema_name) = lower(coalesce($schema, 'main'))"
     given = {"table": table, "schema": schema}
-    with duckdb.connect(path, read_only=True, config=_CLOSED) as connection:
+    with _opened(path, _CLOSED) as connection:
         columns = connection.execute(
             f"select column_name, data_type, is_nullable, comment from duckdb_columns() where {which} "
             "and not internal order by column_index",

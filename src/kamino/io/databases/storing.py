@@ -256,6 +256,8 @@ def _staged_in_duckdb(target: DatabaseTable, shape: _Shape) -> Iterator[_DuckdbT
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}. Create it first.")
     was_there = path.exists()
+    if was_there and not path.is_file():
+        raise InputError(f"{path}: found no file, expected a DuckDB file or a new name. Write to another name.")
     staged = None
     try:
         with duckdb.connect(str(path)) as connection:
