@@ -7,6 +7,11 @@ from collections.abc import Mapping, Sequence
 from math import inf, prod
 from typing import TypeAlias
 
+import numpy as np
+
+from kamino.arrays import IntArray
+from kamino.sampling.codes.comparing import Mask
+
 #: The code of each attribute of a row, or of some of them.
 Row: TypeAlias = dict[str, int]
 
@@ -72,3 +77,8 @@ class KeyPlaces:
     def has_room(self, name: str, code: int) -> bool:
         """Whether each key has a combination left in which a value may stand."""
         return all(self._rows[i, name][code] < self._most[i, name] for i in self._of.get(name, ()))
+
+    def are_there(self, name: str, codes: IntArray) -> Mask:
+        """Which values some row has in a key."""
+        rows = [self._rows[number, name] for number in self._of.get(name, ())]
+        return np.array([any(counter[code] for counter in rows) for code in codes.tolist()], dtype=np.bool_)

@@ -197,13 +197,12 @@ class RowMaker:
             yield own[name]
         taken = self._keys.taken(row, name)
         listed = self._values[name]
-        there = np.unique(self._settled[name][: self._count])
         if taken is not None and listed is not None:
             free = np.setdiff1d(listed, np.fromiter(taken, dtype=np.int64, count=len(taken)))
-            yield from self._some(np.intersect1d(free, there), _CANDIDATES)
+            yield from self._some(free[self._keys.are_there(name, free)], _CANDIDATES)
             yield from self._some(free, _CANDIDATES)
         else:
-            known, any_ = self._some(there, 20 * _CANDIDATES), self._any(name, 20 * _CANDIDATES)
+            known, any_ = dict.fromkeys(self._known(name, 20 * _CANDIDATES)), self._any(name, 20 * _CANDIDATES)
             # Values that are there have common rows; where dependencies leave these no room, only new ones help.
             for codes in (known, any_) if self._rng.random() < 0.5 else (any_, known):
                 yield from [code for code in codes if self._keys.has_room(name, code)][:_CANDIDATES]
@@ -218,7 +217,7 @@ class RowMaker:
             if name in constraint.attributes and shared:
                 yield from self._settled[name][self._some(self._rows_with(row, shared), _CANDIDATES)].tolist()
                 yield from self._between(row, name, constraint)
-        yield from self._settled[name][self._some(np.arange(self._count), _CANDIDATES)].tolist()
+        yield from self._known(name, _CANDIDATES)
         yield from self._any(name, _CANDIDATES)
         yield from self._or_null(name)
 
@@ -235,6 +234,12 @@ class RowMaker:
         nearest = [below[np.argmax(heights[heights <= own])]] if len(below) else []
         nearest += [above[np.argmin(heights[heights >= own])]] if len(above) else []
         return [int(self._settled[name][each]) for each in nearest]
+
+    def _known(self, name: str, number: int) -> list[int]:
+        """What some random settled rows have."""
+        if self._count == 0:
+            return []
+        return [int(code) for code in self._settled[name][self._rng.integers(0, self._count, number)]]
 
     def _any(self, name: str, number: int) -> list[int]:
         listed = self._values[name]
