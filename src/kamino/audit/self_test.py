@@ -100,8 +100,9 @@ def catch(fault: Fault) -> Caught:
     problems: tuple[str, ...] = ()
     with fault.plant(), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a fault makes numpy say is not asked
-        # Training samples rows: in one run of about fifty none of its steps sees the row that makes the difference.
-        for _ in range(_TRIES if fault.neural else 1):
+        # What a run asks for follows from its noise, and what training sees from its samples: in one run of about fifty
+        # none of its releases shows the fault.
+        for _ in range(_TRIES):
             problems = problems or fault.look()
     return Caught(fault=fault.name, wrong=fault.wrong, check=fault.check.name, said=problems[0] if problems else "")
 

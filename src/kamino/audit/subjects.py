@@ -185,6 +185,24 @@ def dated(**settings: Any) -> Subject:
     return subject_of("dates as texts", table, schema, _NONE, Settings(**settings))
 
 
+def untyped(**settings: Any) -> Subject:
+    """Texts as a CSV file has them: types and domains found within the budget."""
+    table = made_up(300).drop_columns(["who"])
+    texts = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
+    return subject_of("texts of a file", texts, None, _NONE, Settings(**{"epsilon": 6.0, **settings}), untyped=True)
+
+
+def close_dates(**settings: Any) -> Subject:
+    """Three dates that lie close together."""
+    rng = np.random.default_rng(4)
+    first = rng.integers(18_000, 19_000, 200)
+    days = {name: first + add for name, add in zip("abc", (0, *rng.integers(1, 9, (2, 200))), strict=True)}
+    table = pa.table({name: pa.array(each.astype(np.int32)).view(pa.date32()) for name, each in days.items()})
+    domain = Date(min=dt.date(2019, 1, 1), max=dt.date(2022, 12, 31), nullable=True)
+    schema = Schema(attributes=dict.fromkeys("abc", domain))
+    return subject_of("close dates", table, schema, _NONE, Settings(**settings))
+
+
 def refused(**settings: Any) -> Subject:
     """A run that ends with an error, for it has too few rows; what it says is what leaves."""
     made = found(**{"epsilon": 0.05, **settings})

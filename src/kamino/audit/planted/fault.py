@@ -85,21 +85,27 @@ def all_of(*plants: AbstractContextManager[None]) -> Iterator[None]:
 
 def edited(owner: Any, name: str, old: str, new: str) -> AbstractContextManager[None]:
     """Change the source of a function of a module or a class in one place, wherever the function was imported to."""
+    clean, planted = changed(owner, name, old, new)
+    return patched(owner, name, planted) if inspect.isclass(owner) else everywhere(clean, planted)
+
+
+def changed(owner: Any, name: str, old: str, new: str) -> tuple[Any, Any]:
+    """Return a function of a module or a class, and what it is with another source in one place."""
     clean = owner.__dict__[name]
-    source = textwrap.dedent(inspect.getsource(getattr(clean, "fget", clean)))
+    function = inspect.unwrap(getattr(clean, "fget", None) or getattr(clean, "__func__", clean))
+    source = textwrap.dedent(inspect.getsource(function))
     if source.count(old) != 1:
         raise LookupError(f"the fault no longer fits: {owner.__name__}.{name} has not {old!r} in just one place")
-    function = inspect.unwrap(getattr(clean, "fget", None) or getattr(clean, "__func__", clean))
     flags = __future__.annotations.compiler_flag
     code = compile(source.replace(old, new), inspect.getfile(function), "exec", flags=flags, dont_inherit=True)
     made: dict[str, Any] = {}
     exec(code, function.__globals__, made)
-    return patched(owner, name, made[name]) if inspect.isclass(owner) else everywhere(clean, made[name])
+    return clean, made[name]
 
 
 @contextmanager
 def everywhere(clean: Any, planted: Any) -> Iterator[None]:
-    """Put a function in the place of another in all modules of Kamino that hold it."""
+    """Put a function, or anything else, in the place of another in all modules of Kamino that hold it."""
     _swap(clean, planted)
     _forget()
     PLANTED.append(planted)

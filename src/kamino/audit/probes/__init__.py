@@ -13,7 +13,21 @@ from kamino.audit.probes.probe import Probe
 from kamino.audit.probes.read_rows import READING
 from kamino.audit.probes.released_noise import RELEASED
 from kamino.audit.probes.same_in_parts import PARTS
+from kamino.audit.probes.written_tables import WRITTEN
 
-PROBES: tuple[Probe, ...] = (LAW, FRESHNESS, RELEASED, SAMPLES, MOVES, UNITS, PRICES, CHARGING, POLICY, READING, PARTS)
+PROBES: tuple[Probe, ...] = (
+    LAW,
+    FRESHNESS,
+    RELEASED,
+    SAMPLES,
+    MOVES,
+    UNITS,
+    PRICES,
+    CHARGING,
+    POLICY,
+    READING,
+    PARTS,
+    WRITTEN,
+)
 
 __all__ = ["PROBES", "Probe"]
