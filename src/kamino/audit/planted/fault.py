@@ -91,7 +91,9 @@ def edited(owner: Any, name: str, old: str, new: str) -> AbstractContextManager[
 
 def changed(owner: Any, name: str, old: str, new: str) -> tuple[Any, Any]:
     """Return a function of a module or a class, and what it is with another source in one place."""
-    clean = owner.__dict__[name]
+    clean = owner.__dict__.get(name)
+    if clean is None:
+        raise LookupError(f"the fault no longer fits: {owner.__name__} has no {name} of its own")
     function = inspect.unwrap(getattr(clean, "fget", None) or getattr(clean, "__func__", clean))
     source = textwrap.dedent(inspect.getsource(function))
     if source.count(old) != 1:

@@ -6,7 +6,7 @@ from functools import partial
 
 from kamino.audit.planted.fault import Fault, edited
 from kamino.audit.probes.read_rows import READING
-from kamino.io import csv, frames, normalise, odd_cells, parquet, tables
+from kamino.io import frames, normalise, odd_cells, parquet, private_csv, tables
 from kamino.io.databases import duckdb_file
 from kamino.io.formats import dialect, excel, feather, json_lines
 from kamino.io.streams import cutting, duckdb_parts, parquet_parts
@@ -17,23 +17,48 @@ READER_FAULTS = (
         wrong="The columns of a private CSV file are numbers, if all of their cells are.",
         plant=partial(
             edited,
-            csv,
-            "_read_private",
-            "return in_large_blocks(path, read)",
-            "return with_types(in_large_blocks(path, read), None, where='')",
+            private_csv.PrivateCsv,
+            "read",
+            "return pa.Table.from_arrays(columns, names=self.names)",
+            "from kamino.io.csv import with_types\n"
+            "    return with_types(pa.Table.from_arrays(columns, names=self.names), None, where='')",
         ),
         check=READING,
     ),
     Fault(
         name="a line of a private CSV file refused",
         wrong="A line with more or fewer cells than there are columns stops the run.",
-        plant=partial(edited, csv, "_options", "invalid_row_handler=lose)", "invalid_row_handler=None)"),
+        plant=partial(
+            edited,
+            private_csv.PrivateCsv,
+            "_fitted",
+            "if mended or not lost:",
+            "if lost:\n            raise _too_long(self.path)\n        if mended or not lost:",
+        ),
+        check=READING,
+    ),
+    Fault(
+        name="lines of a private CSV file skipped",
+        wrong="A line that cannot be read is left out: which rows are next to each other follows from it.",
+        plant=partial(edited, private_csv.PrivateCsv, "_fitted", "if mended or not lost:", "if True:"),
+        check=READING,
+    ),
+    Fault(
+        name="a quote that is never closed",
+        wrong="An open quote takes the rest of a private CSV file for one cell.",
+        plant=partial(edited, private_csv.PrivateCsv, "of", "if not has_sound_quotes(path, how):", "if False:"),
         check=READING,
     ),
     Fault(
         name="bytes that are no text refused",
         wrong="A cell of a private CSV file that is not UTF-8 stops the run.",
-        plant=partial(edited, csv, "_options", "check_utf8=lose is None", "check_utf8=True"),
+        plant=partial(
+            edited,
+            private_csv.PrivateCsv,
+            "_readable",
+            "if found is None else",
+            "if found is None or found.validate(full=True) or column.validate(full=True) else",
+        ),
         check=READING,
     ),
     Fault(
@@ -215,7 +240,7 @@ READER_FAULTS = (
     Fault(
         name="lines of a CSV file in parts refused",
         wrong="A line with more or fewer cells than there are columns stops a run that reads in parts.",
-        plant=partial(edited, csv, "private_batches", "block=block, lose=lost)", "block=block)"),
+        plant=partial(edited, private_csv.PrivateCsv, "_batches", "block=self.block, lose=lose)", "block=self.block)"),
         check=READING,
     ),
     Fault(
