@@ -34,7 +34,7 @@ from typer.testing import CliRunner
 from kamino.cli.app import app
 from kamino.cli.commands import suggest as suggest_command
 from kamino.pipeline import fitting as fitting_module
-from kamino.privacy import Budget, Gate, PrivacyUnit
+from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.testing.replay import Recording, record
 
 # So many pairs share a file, so that it is recorded once; of one in so many, the file with the odd row is recorded.
@@ -56,12 +56,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "streamed": ("synth", "-s", "s.yaml", "-o", "o.csv", "--engine", "streamed", "--seed", "3"),
     "streamed-found": ("synth", "-o", "o.csv", "--engine", "streamed", "--anyway", "--seed", "3"),
     "unit": ("synth", "-s", "s.yaml", "-o", "o.csv", "--unit", "who", "--max-rows", "2", "--seed", "3"),
+    "replaced": ("synth", "-s", "s.yaml", "-o", "o.csv", "--neighbours", "replace", "--seed", "3"),
     "dry": ("synth", "-s", "s.yaml", "-o", "o.csv", "--dry-run"),
     "suggest": ("suggest", "-s", "s.yaml", "--seed", "1"),
     "suggest-untyped": ("suggest", "--seed", "1"),
 }
 SHARES = {"declared": 6, "declared-rows": 3, "ruled": 3, "found": 6, "refused": 1, "streamed": 4, "streamed-found": 2,
-          "unit": 3, "dry": 1, "suggest": 2, "suggest-untyped": 1}  # fmt: skip
+          "unit": 3, "replaced": 2, "dry": 1, "suggest": 2, "suggest-untyped": 1}  # fmt: skip
 
 
 @dataclass
@@ -87,6 +88,12 @@ class Trial:
     rules: str
     epsilon: float
     more: tuple[str, ...] = ()
+
+    @property
+    def budget(self) -> Budget:
+        """What the command may spend, and which files are neighbours."""
+        relation = Neighbours.REPLACE if self.command == "replaced" else Neighbours.ADD_REMOVE
+        return Budget(epsilon=self.epsilon, delta=1e-6, neighbours=relation)
 
     @property
     def unit(self) -> PrivacyUnit | None:
@@ -161,7 +168,8 @@ def replay_pairs(*, seed: int, first: int, count: int, folder: Path, told: Calla
             rng = random.Random(f"{seed}:{number // PAIRS_PER_FILE}")
             base = base_of(rng)
             trial = trial_of(base, rng)
-            pair = pair_of(base, random.Random(f"{seed}:{number}:pair"))
+            replaced = trial.command == "replaced"
+            pair = pair_of(base, random.Random(f"{seed}:{number}:pair"), replaced=replaced)
             if recorded is None or number % PAIRS_PER_FILE == 0:
                 recorded = _recorded(trial, base.write)
             for problem in _problems(trial, pair, recorded, back=number % FORTH_AND_BACK == 0):
@@ -179,7 +187,7 @@ def replay_pairs(*, seed: int, first: int, count: int, folder: Path, told: Calla
 
 
 def _recorded(trial: Trial, write: Write) -> Recording:
-    return record(trial.run, write, budget=Budget(epsilon=trial.epsilon, delta=1e-6), unit=trial.unit)
+    return record(trial.run, write, budget=trial.budget, unit=trial.unit)
 
 
 def _problems(trial: Trial, pair: Pair, recorded: Recording, *, back: bool) -> Sequence[str]:

@@ -226,15 +226,15 @@ def base_of(rng: random.Random) -> Base:
     return Base(kind=kind, source=kind.source(names), rows=rows)
 
 
-def pair_of(base: Base, rng: random.Random) -> Pair:
-    """The file, and the same with an odd row at some place; or another with the same header."""
+def pair_of(base: Base, rng: random.Random, *, replaced: bool = False) -> Pair:
+    """The file, and the same with an odd row more at some place, or instead of another; or one with the same header."""
     names, rows = base.source.names, base.rows
     if rng.random() < STRANGERS:
         others = [base.kind.odd(names, rng).data for _ in range(rng.choice((0, 1, 10, 60)))]
         return Pair(plain=base.write, other=_written(base, others), is_neighbour=False, told="a stranger")
     odd = base.kind.odd(names, rng)
     place = rng.randint(0, len(rows))
-    other = _written(base, [*rows[:place], odd.data, *rows[place:]])
+    other = _written(base, [*rows[:place], odd.data, *rows[place + replaced :]])
     return Pair(plain=base.write, other=other, is_neighbour=odd.is_one, told=repr(odd.data[:200]))
 
 
