@@ -169,12 +169,14 @@ _ASKED = """
 import json, sys
 from tests.durable.test_other_processors import KNOWN, RULES, people
 from kamino import Synthesizer
+from kamino.privacy.schedule import divide_by_cells
 made = Synthesizer(KNOWN, RULES + "\\ncity -> bit0", epsilon=1.0, seed=4).fit(people())
 drawn = made.sample(600)
 counted = [each["violations"] for each in made.certificate(drawn)["constraints"]]
 told = ("what", "attributes", "shape", "sigma", "events")
 entries = [[each[name] for name in told] for each in made.ledger["entries"]]
-print(json.dumps({"entries": entries, "violations": counted, "rows": drawn.num_rows}))
+shares = divide_by_cells(range(1, 2_000)).tolist()
+print(json.dumps({"entries": entries, "violations": counted, "rows": drawn.num_rows, "shares": shares}))
 """
 
 
@@ -186,6 +188,7 @@ def test_what_is_asked_for_follows_from_no_kernel() -> None:
     ]
     here, there = (json.loads(run.communicate(timeout=120)[0]) for run in runs)
     assert here["entries"] == there["entries"]
+    assert here["shares"] == there["shares"]
     assert here["violations"] == there["violations"] == [0, 0]
     assert here["rows"] == there["rows"] == 600
 
