@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,24 +39,49 @@ from kamino.privacy import (
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 
 
-# Caught in about a second each, or more; others of their kind are planted in every run of the tests.
+# Caught in half a second each, or more; others of their kind are planted in every run of the tests.
 LONGER = {
+    "exact selection scores",
     "groups of a rate not scaled",
     "half of the noise",
+    "the row count peeked at",
     "categories in the order of their true counts",
+    "no noise on empty cells",
+    "categories with their true counts",
+    "to replace taken for to add, in vectors",
     "later sampled events in the place of earlier ones",
     "Gaussian releases left out beside sampled ones",
     "Gaussian releases beside sampled ones at half of their distance",
     "calibrated to a tenth more",
-    "ranges for the true number of rows",
+    "sampled releases admitted without a price",
+    "a sealed part that costs nothing",
+    "the delta of a sealed part left to what follows",
+    "shares of lost cells by the true number of rows",
     "a sample of a part of the true number of rows",
-    "a data frame's objects by their kind",
-    "a database in parts read as the owner's",
     "a quote that is never closed",
+    "nullable where a cell is null",
+    "a data frame's objects by their kind",
+    "a database read as the owner's",
+    "a database in parts read as the owner's",
+    "rates of small groups in full",
+    "lost cells of several columns taken for one",
     "kept codes of the wrong part",
+    "categories of the last part",
+    "ranges of the last part",
     "lost cells of the last part",
     "groups cut at the ends of parts",
-    "lost cells of several columns taken for one",
+    "blocks of one stream",
+    "a world that is not completed",
+    "workers with random numbers of their own",
+    "blocks of workers in another order",
+    "a table that is not compared with its hash",
+    "violations that are not counted again",
+    "rows that are not counted again",
+    "a price that is not derived again",
+    "noise that is not compared with its charge",
+    "a mark that is believed",
+    "a budget that is believed",
+    "sources that are believed",
 }
 
 
@@ -169,9 +196,23 @@ def test_a_probe_that_catches_the_clean_code_fails_the_self_test(monkeypatch: py
     assert found.to_json()["probes"] == [{"check": "wrong", "problems": ("something", "else")}]
 
 
+def test_a_check_that_catches_the_clean_code_fails_the_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    from contextlib import nullcontext
+
+    from kamino.audit import self_test as module
+
+    eager = replace(NEIGHBOURS, name="eager", search=lambda seen: ("something",))
+    fault = replace(FAULTS[1], plant=nullcontext, check=eager, subject=partial(subjects.suggesting))
+    for name, value in (("FAULTS", (fault,)), ("DEFAULT", ()), ("PROBES", ())):
+        monkeypatch.setattr(module, name, value)
+    found = self_test(neural=False)
+    assert [each.is_caught for each in found.faults] == [True]
+    assert not found.passed
+    assert found.to_json()["sound"][0]["problems"] == ("something",)
+
+
 def test_the_self_test_tells_what_was_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     from contextlib import nullcontext
-    from dataclasses import replace
 
     from kamino.audit import self_test as module
 

@@ -43,6 +43,8 @@ class SelfTest:
     clean: tuple[Audit, ...]
     probed: tuple[Finding, ...] = ()
     """What the probes found in the clean code."""
+    sound: tuple[Finding, ...] = ()
+    """What checks found in the clean code on the subjects in which they must see faults, where these are others."""
     left_out: int = 0
     """Faults that were not planted, for want of the neural extra."""
 
@@ -54,7 +56,8 @@ class SelfTest:
     @property
     def is_clean(self) -> bool:
         """Whether neither checks nor probes found a problem in the clean code."""
-        return all(each.passed for each in self.clean) and not any(each.problems for each in self.probed)
+        found = (*self.probed, *self.sound)
+        return all(each.passed for each in self.clean) and not any(each.problems for each in found)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `json.dumps` takes."""
@@ -63,6 +66,7 @@ class SelfTest:
             "faults": [{**asdict(each), "caught": each.is_caught} for each in self.faults],
             "clean": [each.to_json() for each in self.clean],
             "probes": [asdict(each) for each in self.probed],
+            "sound": [asdict(each) for each in self.sound],
             "left_out": self.left_out,
         }
 
@@ -75,6 +79,7 @@ def self_test(*, runs: int = FEW_RUNS, track: Track = untracked, neural: bool | 
     Guarantees:
         Every fault is caught.  [test_every_planted_fault_is_caught]
         The clean code passes.  [test_the_clean_code_passes_the_audit, test_the_clean_code_passes_the_probes]
+        A check that catches the clean code fails it.  [test_a_check_that_catches_the_clean_code_fails_the_self_test]
     """
     with_neural = has_neural() if neural is None else neural
     makers: Sequence[Callable[..., Subject]] = (*DEFAULT, *(NEURAL if with_neural else ()))
@@ -82,10 +87,14 @@ def self_test(*, runs: int = FEW_RUNS, track: Track = untracked, neural: bool | 
     probes: Iterable[Probe] = track("probes")(PROBES)
     probed = [Finding(check=probe.name, problems=probe.find()) for probe in probes]
     planted = [fault for fault in FAULTS if with_neural or not fault.neural]
+    others = [fault for fault in planted if fault.subject is not None and fault.subject not in makers]
+    tried: Iterable[Fault] = track("clean code, where faults show")(others)
+    sound = [Finding(check=f"{fault.check.name} ({fault.name})", problems=fault.look()) for fault in tried]
     faults: Iterable[Fault] = track("planted faults")(planted)
     return SelfTest(
         clean=tuple(clean),
         probed=tuple(probed),
+        sound=tuple(sound),
         faults=tuple(catch(fault) for fault in faults),
         left_out=len(FAULTS) - len(planted),
     )

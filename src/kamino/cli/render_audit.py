@@ -52,6 +52,9 @@ def print_self_test(console: Console, result: SelfTest, checks: Sequence[Check],
     console.print(_faults(result))
     for each in (*checks, *probes):
         console.print(safe(f"{each.name}: {each.does} {each.cannot}", style="dim"))
+    for found in result.sound:
+        for problem in found.problems:
+            console.print(safe(f"{found.check} finds in the clean code: {problem}", style="bold red"))
     caught = sum(each.is_caught for each in result.faults)
     console.print(safe(f"{caught} of {counted(len(result.faults), 'planted fault')} caught.", style="bold"))
     if result.left_out:
