@@ -23,12 +23,15 @@ from kamino.sampling.feasible.row_search import FoundRows, find_rows
 from kamino.sampling.partners import DEAD, Block, make_partners
 from kamino.sampling.partners.kernel import clashes_between
 from kamino.sampling.plan.shapes import shape_of
+from kamino.sampling.repair.key_places import Row
 from kamino.sampling.repair.row_maker import RowMaker, connected
 
 Table = dict[str, IntArray]
 _TRIES = 400
 # How often rows give way where no row fits, and how many at a time.
 _WAYS_OUT, _GIVING_WAY = 60, 20
+# Rows of a table in which some are put together anew, at most: all of them are listed, which takes kilobytes a row.
+_MOST_MADE = 1 << 18
 # Rows that broke a constraint are looked at in blocks, for speed alone.
 _BLOCK = 256
 
@@ -84,7 +87,7 @@ def _repair_parts(judge: Judge, table: Table, hard: Sequence[DenialConstraint], 
         if broken_constraints(judge.codec, columns, own):
             work = _Repair(judge=judge, table=columns, hard=own, fixed=frozenset(), rng=rng)
             kept = work.keep_most()
-            if not work.copy_kept(kept):
+            if not work.copy_kept(kept) and len(kept) <= _MOST_MADE:
                 work.make_rows(kept)
             table.update(columns)
 
@@ -162,10 +165,13 @@ class _Repair:
         """Fill the rows that were not kept with rows that fit; where none is found, others give way now and then."""
         names = sorted(self.table)
         maker = RowMaker(self.judge, self.hard, names, len(kept), self.rng)
-        rows = [{name: int(self.table[name][row]) for name in names} for row in range(len(kept))]
+
+        def at(row: int) -> tuple[Row, int]:
+            return {name: int(self.table[name][row]) for name in names}, row
+
         for row in np.flatnonzero(kept).tolist():
-            maker.add(rows[row], row)
-        wanting = [(rows[row], row) for row in np.flatnonzero(~kept).tolist()]
+            maker.add(*at(row))
+        wanting = [at(row) for row in np.flatnonzero(~kept).tolist()]
         ways_out = _WAYS_OUT
         while wanting and ways_out:
             own, place = wanting[-1]
