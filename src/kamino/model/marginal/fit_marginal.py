@@ -17,6 +17,7 @@ from kamino.model.marginal.columns.histogram import Count, Histogram, Rows, firs
 from kamino.model.marginal.columns.resolution import group_bins
 from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
+from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.graph.masks import apply_masks, join_masks
 from kamino.model.marginal.maps.links import Link, plan_links, shared_out
 from kamino.model.marginal.maps.part_maps import as_steps, known_masks, measure_part_maps
@@ -33,6 +34,7 @@ from kamino.model.marginal.marginal_schedule import (
     round_name,
 )
 from kamino.model.marginal.network import MarginalModel
+from kamino.model.marginal.pairs.known_masks import keep_masks
 from kamino.model.marginal.pairs.parities import plan_parities
 from kamino.model.marginal.pairs.rounds import RoundPlan, fit_rounds
 from kamino.model.marginal.pairs.scoring import needed_for_scores
@@ -107,7 +109,8 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in linked}
-    told = {*frame.allowed, *maps.pairs} - maps.open_pairs
+    frame, left_out = _with_fitting_masks(plan, frame, first, links)
+    told = {*frame.allowed, *maps.pairs} - maps.open_pairs - set(left_out)
     forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in told]
     rounds = _round_plan(plan, frame, links, taken, forced, countable, _known(frame, functional))
     fit, counted, rows = fit_rounds(frame, first, measurer, purse, rounds)
@@ -171,6 +174,16 @@ def _measure_maps(measurer: Measurer, plan: MarginalPlan, histograms: Sequence[H
     stepping = [(place[x], place[y]) for x, y in plan.stepping if (x, y) not in found]
     steps = measure_step_maps(attributes, histograms, stepping, measurer, purse, share)
     return _Maps(steps=tuple(steps), known=(*plan.hints.known, *learned), learned=learned, place=place)
+
+
+def _with_fitting_masks(
+    plan: MarginalPlan, frame: Frame, first: Sequence[Measurement], links: Sequence[Link]
+) -> tuple[Frame, tuple[Clique, ...]]:
+    """Leave out masks that would take the room of what the rounds measure."""
+    effort, rounds = plan.settings.effort, max(len(plan.settings.shares.scores), 1)
+    together = [m.attributes for m in first] + [link.owners for link in links]
+    cliques = [frame.levels.bins(each) for each in (*((i,) for i in range(len(frame.sizes))), *together)]
+    return keep_masks(frame, first, cliques, effort.limit(plan.deviation, 0, rounds, frame.num_rows))
 
 
 def _round_plan(

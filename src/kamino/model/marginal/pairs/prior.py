@@ -34,12 +34,18 @@ def independent_prior(frame: Frame, measured: Sequence[Measurement]) -> list[Flo
         Where nothing is forbidden, weights are the measured shares.  [test_the_prior_has_the_measured_margins]
         Where something is, the allowed combinations have them.  [test_the_prior_has_the_measured_margins_under_checks]
     """
+    margins = margins_of(frame, measured)
+    return _fit_weights(frame, margins) if frame.allowed else margins
+
+
+def margins_of(frame: Frame, measured: Sequence[Measurement]) -> list[FloatArray]:
+    """Return the share of each value of each attribute, as it was measured alone; even where it was not."""
     margins: list[FloatArray] = [np.full(size, 1.0 / size) for size in frame.sizes]
     for each in combine([m for m in measured if len(m.attributes) == 1]):
         counts = onto_simplex(each.counts[None, :], np.array([frame.num_rows]))[0]
         counts = np.maximum(counts, LEAST_DEVIATIONS * each.sigma)
         margins[each.attributes[0]] = counts / counts.sum()
-    return _fit_weights(frame, margins) if frame.allowed else margins
+    return margins
 
 
 def _fit_weights(frame: Frame, margins: Sequence[FloatArray]) -> list[FloatArray]:
