@@ -24,6 +24,8 @@ WIDE = 64
 #: A link pays if a value of W is expected to have CLEAR standard deviations of the link's noise; more than ENOUGH
 #: would be wasted on it.
 CLEAR, ENOUGH = 1.0, 5.0
+#: Values of so few rows are to stand out, too, where that takes no more than a little of the budget.
+RARE, LITTLE, LEAST_SHARE = 3.0, 0.01, 1e-3
 #: Evidence is raised to this power: an owner is meant to be one value, not a posterior.
 SHARPEN = 3.0
 #: For its owner, a value is taken to have at least this part of the rows of an average one: rows counted as none may
@@ -64,17 +66,19 @@ def plan_links(
     `functional` are pairs (X, Y) with X -> Y. Where their `places` are given, X must come after Y.
     """
     owners: dict[int, list[int]] = {}
+    # What is drawn after a wide attribute is read from it: the model needs that attribute.
+    needed = {x for x, y in functional if x in places and y in places and places[x] < places[y]}
     for wide, small in functional:
         # A column can be drawn given another only after it.
         late = wide not in places or small not in places or places[wide] > places[small]
         fits = sizes[wide] * frame_sizes[small] <= MOST_LINK_CELLS and frame_sizes[small] > 1
         clear = num_rows / sizes[wide] >= CLEAR * noise_multiplier / math.sqrt(most_share)
-        if can_link(sizes[wide], sizes[small]) and late and fits and clear:
+        if can_link(sizes[wide], sizes[small]) and late and fits and clear and wide not in needed:
             owners.setdefault(wide, []).append(small)
     # A wide attribute leaves the model, so it cannot own another one.
     kept = {w: tuple(sorted(o for o in found if o not in owners)) for w, found in owners.items()}
     kept = {w: _joinable(found, frame_sizes) for w, found in kept.items() if found}
-    wanted = {w: len(o) * max((ENOUGH * noise_multiplier * sizes[w] / num_rows) ** 2, 1e-3) for w, o in kept.items()}
+    wanted = {w: len(o) * _share_of(noise_multiplier, num_rows / sizes[w]) for w, o in kept.items()}
     scale = min(1.0, most_share / sum(wanted.values())) if wanted else 1.0
     return [Link(wide=w, owners=o, share=wanted[w] * scale) for w, o in kept.items()]
 
@@ -84,6 +88,12 @@ def shared_out(links: Sequence[Link], most_share: float) -> list[Link]:
     wanted = sum(link.share for link in links)
     scale = min(1.0, most_share / wanted) if links else 1.0
     return [replace(link, share=link.share * scale) for link in links]
+
+
+def _share_of(noise_multiplier: float, typical: float) -> float:
+    """Return the share with which values of `typical` rows stand out enough, and rare ones where that costs little."""
+    enough = ENOUGH * noise_multiplier
+    return max((enough / typical) ** 2, min((enough / RARE) ** 2, LITTLE), LEAST_SHARE)
 
 
 def _joinable(owners: tuple[int, ...], sizes: Sequence[int]) -> tuple[int, ...]:

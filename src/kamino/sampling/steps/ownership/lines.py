@@ -16,6 +16,7 @@ import numpy as np
 from kamino.arrays import FloatArray, IntArray
 from kamino.constraints import ConstraintClass, DenialConstraint, classify
 from kamino.sampling.codes.choices import Choices
+from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import normalised
 from kamino.sampling.steps.ownership.expecting import listed_values
@@ -24,6 +25,7 @@ from kamino.schema.coding.joint_codes import distinct_values, number_values
 
 #: So many rows that may have a value are looked at, of which the one is taken whose right sides are most wanted.
 _LOOKED_AT = 64
+_LEAST_LIKELY = 0.5
 #: Each value chooses so often, the later times knowing what all others have.
 _SWEEPS = 2
 #: Rows are shared out between values and right sides in so many steps.
@@ -112,12 +114,12 @@ def _choose_rows(
     behind = [each.copy() for each in drawn]
     taken = np.full(len(run), -1, dtype=np.int64)
     order = np.argsort(-wanted, kind="stable")
-    likely = _likely_rows(choices, run, rng)
+    likely, lags = _likely_rows(choices, run, rng)
     step = _AT_ONCE if len(run) > _MANY else 1
     for _ in range(_SWEEPS):
         for mine in np.split(order, range(step, len(order), step)):
             size, old = wanted[mine], taken[mine]
-            gain = np.zeros(likely[mine].shape)
+            gain = np.where(lags[mine], -np.inf, 0.0)
             for side, short, held in zip(sides, behind, drawn, strict=True):
                 np.add.at(short, side[old[old >= 0]], size[old >= 0])
                 here = side[likely[mine]]
@@ -143,8 +145,12 @@ def _evened(wanted: FloatArray, sides: Sequence[IntArray], drawn: Sequence[IntAr
     return np.asarray(rows * (wanted.sum() / max(rows.sum(), 1e-300)))
 
 
-def _likely_rows(choices: Choices, run: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return some rows for each value, drawn as the model expects rows to have it."""
+def _likely_rows(choices: Choices, run: IntArray, rng: np.random.Generator) -> tuple[IntArray, Mask]:
+    """Return some rows for each value, drawn as the model expects rows to have it, and which of them hardly have it.
+
+    A row hardly has a value that is less likely there than half of what it is in the middle one of the rows drawn: what
+    the model knows of a value is not given up for frequencies.
+    """
     order = np.argsort(choices.context, kind="stable")
     held = np.bincount(choices.context, minlength=len(choices.log_weight))
     begin = np.cumsum(held) - held
@@ -153,6 +159,7 @@ def _likely_rows(choices: Choices, run: IntArray, rng: np.random.Generator) -> I
     by_bin = np.argsort(bins, kind="stable")
     used, first = np.unique(bins[by_bin], return_index=True)
     found = np.zeros((len(run), _LOOKED_AT), dtype=np.int64)
+    lags = np.zeros(found.shape, dtype=np.bool_)
     for each, mine in zip(used.tolist(), np.split(by_bin, first[1:]), strict=True):
         ends = np.cumsum(chance[:, each])
         weights = ends if ends[-1] > 0 else np.cumsum(held.astype(np.float64))
@@ -161,7 +168,10 @@ def _likely_rows(choices: Choices, run: IntArray, rng: np.random.Generator) -> I
         context = np.where(held[context] > 0, context, int(np.argmax(held)))
         inside = (rng.random(context.shape) * held[context]).astype(np.int64)
         found[mine] = order[begin[context] + inside]
-    return found
+        here = ends if ends[-1] <= 0 else np.divide(chance[:, each], held, out=np.zeros(len(held)), where=held > 0)
+        likelihood = here[context]
+        lags[mine] = likelihood < _LEAST_LIKELY * np.median(likelihood, axis=1, keepdims=True)
+    return found, lags
 
 
 def _rounded(places: FloatArray, rng: np.random.Generator) -> IntArray:
