@@ -129,6 +129,7 @@ class _Drawing:
             sweeps=options.sweeps,
             candidates=options.candidates,
             on_sweep=options.on_sweep,
+            hands_out=options.sampling is Sampling.CONSTRAINT_AWARE,
         )
 
     def draw(self, step: Step) -> None:

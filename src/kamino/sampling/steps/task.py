@@ -33,7 +33,8 @@ class Task:
     bins of earlier columns whose codes may change hands within a bin (None: no code may, nor those of this column),
     `settled` the checks on earlier columns alone. `grouped` has the earlier columns as
     `group_values` numbers them, if rows that are alike to the model are to change places (see `balance`). `lines` are
-    those that an ownership step draws, if any were dealt.
+    those that an ownership step draws, if any were dealt. With `hands_out`, many groups have values handed out so that
+    the column keeps its frequencies; otherwise each follows the law of its rows alone.
     """
 
     step: Step
@@ -53,6 +54,7 @@ class Task:
     settled: tuple[DenialConstraint, ...] = ()
     grouped: Mapping[str, IntArray] | None = None
     lines: Lines | None = None
+    hands_out: bool = True
 
     def present(self, names: frozenset[str]) -> Mask:
         """Tell which rows have a value in all these earlier columns."""

@@ -65,12 +65,26 @@ def lacks_rows(values: IntArray, right: Histogram, attribute: ModelAttribute, sp
     Guarantees:
         A value that occurs and is not in the map contradicts it.  [test_a_value_without_a_left_side_contradicts_a_map]
     """
-    ends = right.starts + right.width
+    apart = _runs_apart(values, right, attribute)
+    rows, sigma = right.noisy[apart], np.maximum(right.sigma[apart], LEAST_SIGMA)
+    together = stands_out(np.asarray(rows.sum() - spare), math.sqrt(float((sigma**2).sum())))
+    return bool(apart.any() and together) or len(values_without_rows(values, right, attribute, spare)) > 0
+
+
+def values_without_rows(values: IntArray, right: Histogram, attribute: ModelAttribute, spare: float = 0.0) -> IntArray:
+    """Return the codes of Y that occur, each in more rows than the `spare` ones, though a map gives them no X."""
+    apart = _runs_apart(values, right, attribute)
+    shown = apart & stands_out(np.where(apart, right.noisy - spare, 0.0), np.maximum(right.sigma, LEAST_SIGMA))
+    codes = [
+        np.arange(start, start + width) for start, width in zip(right.starts[shown], right.width[shown], strict=True)
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *codes])
+
+
+def _runs_apart(values: IntArray, right: Histogram, attribute: ModelAttribute) -> NDArray[np.bool_]:
+    """Tell which runs of Y's histogram hold none of these values; that of null does not count."""
     reached = np.sort(values[values >= 0])
-    apart = np.searchsorted(reached, right.starts) == np.searchsorted(reached, ends)
+    apart = np.searchsorted(reached, right.starts) == np.searchsorted(reached, right.starts + right.width)
     if attribute.null_code is not None:
         apart &= right.starts != attribute.null_code
-    rows, sigma = right.noisy[apart], np.maximum(right.sigma[apart], LEAST_SIGMA)
-    alone = stands_out(rows - spare, sigma).any()
-    together = stands_out(np.asarray(rows.sum() - spare), math.sqrt(float((sigma**2).sum())))
-    return bool(apart.any() and (alone or together))
+    return np.asarray(apart)

@@ -22,9 +22,9 @@ from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.contradiction import (
     excluded_by,
     is_contradicted,
-    lacks_rows,
     lines_that_stand_out,
     stands_out,
+    values_without_rows,
 )
 from kamino.model.marginal.purse import Purse
 from kamino.model.protocol import Cells, CodeMap, FloatArray, IntArray, Measurer, ModelAttribute
@@ -43,8 +43,8 @@ LEAST_EXPLAINED = 0.8
 class StepMap:
     """What Y is for each run of X's histogram; -1 where X is null, which goes with everything.
 
-    `opened` are further combinations of a run and a value of Y that the counts show, or whose rows no rule ties: where
-    Y is null, and at a step inside a run. The map `is_whole` if rows with values on both sides have no other.
+    `opened` are further combinations of a run and a value of Y that the counts show, at a step inside a run, or that
+    nothing is known of: where Y is null, or a value that no run has. The map `is_whole` if the counts show no other.
     """
 
     left: int
@@ -128,9 +128,10 @@ def find_steps(
     values, cells = np.full(len(null_run), -1, dtype=np.int64), np.ones((len(null_run), right.size), dtype=np.bool_)
     values[~null_run] = np.flatnonzero(kept)[codes]
     cells[np.ix_(~null_run, kept)] = opened
+    # Values that occur and are nowhere the likeliest, such as rare ones, may go with everything.
     spare = float(counted[null_run].sum())
-    if lacks_rows(np.append(values, np.flatnonzero(cells[~null_run].any(axis=0))), histograms[y], right, spare):
-        return None
+    reached = np.append(values, np.flatnonzero(cells[~null_run].any(axis=0)))
+    cells[:, values_without_rows(reached, histograms[y], right, spare)] = True
     return StepMap(left=x, right=y, values=values[runs], opened=cells[runs], is_whole=not opened.any())
 
 
