@@ -477,3 +477,28 @@ def test_maps_of_all_right_sides_are_followed(known: int) -> None:
     if known == 300:
         assert held[known:].sum() > 0.2 * len(a)
     assert 0 < (a == 600).mean() < 0.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_unsure_lookup_keeps_the_marginal(seed: int) -> None:
+    """Each of 300 left sides likes its own value, and all like the first one more than they should.
+
+    By the product of the rows' distributions the first value would take half of all rows, of which it has a sixth.
+    """
+    codec = integers(x=300, a=12)
+    rng = np.random.default_rng(seed)
+    own = rng.integers(1, 12, 300)
+    table = np.full((300, 12), 0.04)
+    table[:, 0] = 0.3
+    table[np.arange(300), own] += np.where(rng.random(300) < 0.5, 0.1, 0.9)
+    table /= table.sum(axis=1, keepdims=True)
+    model = FakeModel(
+        codec, ("x", "a"), parents={"a": ("x",)}, max_bins=400, tables={"a": table, "x": rng.dirichlet(np.ones(300))}
+    )
+    plan = build_plan(codec, Constraints.parse("x -> a"), sequence=("x", "a"))
+    drawn = draw_table(plan, model, codec, 20_000, np.random.default_rng(seed))
+    expected = np.bincount(drawn["x"], minlength=300) / 20_000 @ table
+    used = np.bincount(drawn["a"], minlength=12) / 20_000
+    assert np.abs(used - expected).sum() / 2 < 0.03
+    sure = table[np.arange(300), own] > 0.5
+    assert np.mean((drawn["a"] == own[drawn["x"]])[sure[drawn["x"]]]) > 0.95

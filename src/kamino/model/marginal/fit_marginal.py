@@ -108,7 +108,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     frame = _with_resolutions(found.frame, ones, settings)
     settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
-    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in linked}
+    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in linked | tied}
     frame, left_out = _with_fitting_masks(plan, frame, first, links)
     told = {*frame.allowed, *maps.pairs} - maps.open_pairs - set(left_out)
     forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in told]

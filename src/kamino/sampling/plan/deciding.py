@@ -18,10 +18,10 @@ from kamino.sampling.plan.shapes import joint_order, shape_of
 _WIDE = 100
 _WIDE_TOGETHER = 2000
 
-# A model holds so many combinations of a left side and its right sides, about. Where it holds each right side with the
-# left one, but not all together, the left side goes first; where it does not even hold one, ownership finds a value.
-_MOST_TOGETHER = 400_000
-_APART_COST, _UNKNOWN_COST = 3.5, 6.0
+# A model holds so many combinations of a left side and its right sides, about, and so many of right sides alone. Where
+# it does not hold all together, the left side had better go first: each right side is then known with it alone.
+_MOST_TOGETHER, _MOST_OWNERS = 400_000, 5_000
+_APART_COST = 3.5
 
 # A public map is turned round if its right sides have at most so many combinations for each value of its left side.
 _MOST_COMBINATIONS = 2
@@ -142,8 +142,7 @@ def _lookup(attribute: str, into: Sequence[Dependency], rules: Rules) -> tuple[S
         return StepKind.LOOKUP, 30.0, f"{text}: groups joined"
     combinations = prod(rules.sizes[name] for name in lefts[0])
     wide = combinations > (_WIDE if len(lefts[0]) == 1 else _WIDE_TOGETHER)
-    unknown = wide and combinations * rules.sizes[attribute] > _MOST_TOGETHER
-    return StepKind.LOOKUP, (3.0 if wide else 1.0) + (_UNKNOWN_COST if unknown else 0.0), text
+    return StepKind.LOOKUP, 3.0 if wide else 1.0, text
 
 
 def _is_better_turned(left: frozenset[str], rules: Rules) -> bool:
@@ -170,7 +169,7 @@ def _ownership(attribute: str, out_of: Sequence[Dependency], rules: Rules) -> tu
     elif rules.sizes[attribute] < prod(sizes):
         # There may be more combinations than values; where values abound, few of these will occur together.
         cost += 0.5 if rules.sizes[attribute] >= _ABUNDANT * max(sizes) else 4.0
-    if rules.sizes[attribute] * prod(sizes) > _MOST_TOGETHER:
+    if prod(sizes) > _MOST_OWNERS and rules.sizes[attribute] * prod(sizes) > _MOST_TOGETHER:
         cost += _APART_COST * (len(sizes) - 1)
     within = f" within equal {_names(rest)}" if rest else ""
     owner = _names(rights)

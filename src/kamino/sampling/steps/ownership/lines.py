@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def deal_lines(
     wanted = wanted * (len(rows) / wanted.sum())
     names = sorted(rights, key=lambda name: -len(distinct_values(task.columns[name][rows])[0]))
     sides = [number_values(task.columns[name][rows])[0] for name in names]
-    row_of = _choose_rows(choices, run, wanted, sides, task.rng)
+    row_of = _choose_rows(choices, run, wanted, _with_pairs(sides), task.rng)
     wanted = _evened(wanted, [side[row_of] for side in sides], [np.bincount(side) for side in sides])
     owner, _ = number_values(join_keys(sides))
     places = _rounded(np.bincount(owner[row_of], weights=wanted, minlength=int(owner.max()) + 1), task.rng)
@@ -102,13 +103,25 @@ def _expected(choices: Choices, values: IntArray, run: IntArray) -> FloatArray:
     return np.asarray(by_bin[choices.label[run]] * np.exp(choices.log_share(values, run)))
 
 
+def _with_pairs(sides: Sequence[IntArray]) -> list[IntArray]:
+    """Return the right sides, their pairs, and all of them together, each numbered.
+
+    What right sides have to do with each other is kept like their frequencies: a town and a region that hardly any row
+    has together are no line of a value with many rows.
+    """
+    pairs = [list(pair) for pair in combinations(sides, 2)]
+    together = [list(sides)] if len(sides) > 2 else []
+    return [*sides, *(number_values(join_keys(each))[0] for each in (*pairs, *together))]
+
+
 def _choose_rows(
     choices: Choices, run: IntArray, wanted: FloatArray, sides: Sequence[IntArray], rng: np.random.Generator
 ) -> IntArray:
     """Return the row whose right sides each value has, the values with most rows first.
 
-    Of some rows that the model would give the value, the one is taken whose right sides are most behind what they were
-    drawn: that which makes the sum of (rows given - rows drawn)² / rows drawn over all right sides smallest.
+    Of some rows that the model would give the value, the one is taken whose right sides, alone and together, are most
+    behind what they were drawn: that which makes the sum of (rows given - rows drawn)² / rows drawn smallest. What was
+    drawn in fewer rows than the value has counts as drawn in as many: a table cannot tell how rare it is.
     """
     drawn = [np.bincount(side).astype(np.float64) for side in sides]
     behind = [each.copy() for each in drawn]
@@ -123,7 +136,7 @@ def _choose_rows(
             for side, short, held in zip(sides, behind, drawn, strict=True):
                 np.add.at(short, side[old[old >= 0]], size[old >= 0])
                 here = side[likely[mine]]
-                gain += (2 * short[here] - size[:, None]) / held[here]
+                gain += (2 * short[here] - size[:, None]) / np.maximum(held[here], size[:, None])
             taken[mine] = best = likely[mine, np.argmax(gain, axis=1)]
             for side, short in zip(sides, behind, strict=True):
                 np.subtract.at(short, side[best], size)
