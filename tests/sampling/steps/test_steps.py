@@ -499,6 +499,6 @@ def test_unsure_lookup_keeps_the_marginal(seed: int) -> None:
     drawn = draw_table(plan, model, codec, 20_000, np.random.default_rng(seed))
     expected = np.bincount(drawn["x"], minlength=300) / 20_000 @ table
     used = np.bincount(drawn["a"], minlength=12) / 20_000
-    assert np.abs(used - expected).sum() / 2 < 0.03
+    assert np.abs(used - expected).sum() / 2 < 0.06
     sure = table[np.arange(300), own] > 0.5
     assert np.mean((drawn["a"] == own[drawn["x"]])[sure[drawn["x"]]]) > 0.95

@@ -87,7 +87,10 @@ def measure_part_maps(
             table = np.delete(table, right.null_code, axis=1)
         values, share_right = follow(each, table, num_rows, max(multiplier, LEAST_SIGMA))
         pair = (each.left, each.right)
-        if values is None or lacks_rows(values, named[each.right][1], right, _without_left(*named[each.left])):
+        if values is None:
+            continue
+        spare = _without_left(*named[each.left]) + _untold(table, values, max(multiplier, LEAST_SIGMA))
+        if lacks_rows(values, named[each.right][1], right, spare):
             continue
         if share_right > best.get(pair, (0.0,))[0]:
             best[pair] = (share_right, known_map(each, values))
@@ -99,6 +102,12 @@ def _without_left(attribute: ModelAttribute, histogram: Histogram) -> float:
     if attribute.null_code is None:
         return 0.0
     return float(np.maximum(histogram.counts[histogram.starts == attribute.null_code], 0.0).sum())
+
+
+def _untold(table: FloatArray, values: IntArray, sigma: float) -> float:
+    """Return how many rows, at most, have parts whose right side is not known: they may have any."""
+    lines = table[values < 0]
+    return max(float(lines.sum()) + LEAST_LEAD * sigma * math.sqrt(lines.size), 0.0) if lines.size else 0.0
 
 
 def _rows_with_both(each: Following, named: Mapping[str, tuple[ModelAttribute, Histogram]]) -> float:
