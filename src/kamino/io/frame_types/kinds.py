@@ -88,7 +88,7 @@ def _sealed_type(library: str, text: str, plain: pa.DataType) -> str:
     from kamino.io.frame_types import arrow_types, pandas_types, polars_types
 
     types = {"pandas": pandas_types, "polars": polars_types, "pyarrow": arrow_types}[library]
-    return types.sealed_type_of(text, plain)
+    return str(types.sealed_type_of(text, plain))
 
 
 def _kind_of(frame: object, *, trusted: bool) -> FrameKind | None:

@@ -56,7 +56,7 @@ def is_contradicted(table: FloatArray, excluded: NDArray[np.bool_], sigma: float
 def lines_that_stand_out(table: FloatArray, excluded: NDArray[np.bool_], sigma: float) -> NDArray[np.bool_]:
     """Tell which lines hold rows where a map excludes them."""
     held, cells = np.where(excluded, table, 0.0).sum(axis=1), excluded.sum(axis=1)
-    return stands_out(held, sigma * np.sqrt(cells)) & (cells > 0)
+    return np.asarray(stands_out(held, sigma * np.sqrt(cells)) & (cells > 0))
 
 
 def lacks_rows(values: IntArray, right: Histogram, attribute: ModelAttribute, spare: float = 0.0) -> bool:

@@ -78,7 +78,8 @@ def deal_lines(
     row_of = _choose_rows(choices, run, wanted, _with_pairs(sides), task.rng)
     wanted = _evened(wanted, [side[row_of] for side in sides], [np.bincount(side) for side in sides])
     owner, _ = number_values(join_keys(sides))
-    places = _rounded(np.bincount(owner[row_of], weights=wanted, minlength=int(owner.max()) + 1), task.rng)
+    held = np.bincount(owner[row_of], weights=wanted, minlength=int(owner.max()) + 1).astype(np.float64)
+    places = _rounded(held, task.rng)
     seated = _seat(owner, places, sides, task.rng)
     source, of_row = np.arange(task.num_rows), np.full(task.num_rows, -1, dtype=np.int64)
     source[rows], of_row[rows] = rows[seated], owner[seated]
@@ -191,7 +192,7 @@ def _rounded(places: FloatArray, rng: np.random.Generator) -> IntArray:
     """Round numbers to whole ones with the same sum, each up or down."""
     ends = np.floor(np.cumsum(places) + rng.random()).astype(np.int64)
     ends[-1] = round(float(places.sum()))
-    return np.diff(np.minimum(ends, ends[-1]), prepend=0)
+    return np.asarray(np.diff(np.minimum(ends, ends[-1]), prepend=0))
 
 
 def _seat(owner: IntArray, places: IntArray, sides: Sequence[IntArray], rng: np.random.Generator) -> IntArray:
