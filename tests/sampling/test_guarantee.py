@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.constraints.brute_force import violations
 from tests.sampling.brute_force import table_exists
-from tests.sampling.fakes import FakeModel
+from tests.sampling.fakes import FakeModel, integers
 from tests.sampling.strategies import problems
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
-from kamino.sampling import build_plan, draw_table
+from kamino.sampling import DrawOptions, build_plan, draw_table
+from kamino.sampling.closed_world import close_world
+from kamino.sampling.codes.comparing import Judge
+from kamino.sampling.codes.recounting import broken_constraints
 from kamino.schema import Codec
 
 
@@ -53,6 +58,21 @@ def test_random_constraints_hold(problem: tuple[Codec, Constraints, int], seed: 
     rows = rows_of(codec, table, num_rows)
     for constraint in constraints:
         assert not violations(constraint, rows), f"{constraint} in {rows}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_break_no_check_before_repair(seed: int) -> None:
+    """Also where owners are known, and a row can have no value of its owners."""
+    codec = integers(b=6, c=6, d=3, a=60)
+    constraints = Constraints.parse("a -> b\na -> c\ncheck (not (d = 0 and a > 5))")
+    plan, judge = build_plan(codec, constraints, sequence=["b", "c", "d", "a"]), Judge(codec)
+    model = FakeModel(codec, plan.sequence, seed=seed, parents=parents_along(plan.sequence))
+    first = draw_table(plan, model, codec, 2_000, np.random.default_rng(seed))
+    world = close_world(judge, plan, first, first)
+    later = replace(plan, references=world.references)
+    for options in (DrawOptions(check=False), DrawOptions(check=False, world=world)):
+        table = draw_table(later, model, codec, 600, np.random.default_rng(seed), options)
+        assert broken_constraints(codec, table, list(constraints)) == ()
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
