@@ -205,7 +205,7 @@ def close_dates(**settings: Any) -> Subject:
 
 def refused(**settings: Any) -> Subject:
     """A run that ends with an error, for it has too few rows; what it says is what leaves."""
-    made = found(**{"epsilon": 0.05, **settings})
+    made = found(**{"epsilon": 0.02, **settings})
 
     def run(table: pa.Table, gate: Gate) -> str:
         try:

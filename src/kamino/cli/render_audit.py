@@ -50,9 +50,9 @@ def print_self_test(console: Console, result: SelfTest, checks: Sequence[Check],
     console.print(_clean(result, checks))
     console.print(_probes(result, probes))
     console.print(_faults(result))
-    meanings = [(each.name, each.does, each.cannot) for each in checks]
-    for name, does, cannot in meanings + [(each.name, each.does, each.cannot) for each in probes]:
-        console.print(safe(f"{name}: {does} {cannot}", style="dim"))
+    looked: list[Check | Probe] = [*checks, *probes]
+    for each in looked:
+        console.print(safe(f"{each.name}: {each.does} {each.cannot}", style="dim"))
     for found in result.sound:
         for problem in found.problems:
             console.print(safe(f"{found.check} finds in the clean code: {problem}", style="bold red"))

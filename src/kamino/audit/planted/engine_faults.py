@@ -24,7 +24,8 @@ ENGINE_FAULTS = (
         wrong="A row is said to move the distances of all candidates as far as that of one.",
         plant=partial(edited, MemoryMeasurer, "scores", "root = math.sqrt(len(candidates))", "root = 1.0"),
         check=NEIGHBOURS,
-        subject=subjects.declared,
+        # With little noise many candidates are scored together.
+        subject=partial(subjects.declared, epsilon=20.0),
     ),
     Fault(
         name="interactions taken for counts",
