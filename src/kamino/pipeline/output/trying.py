@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,6 +43,7 @@ def try_target(
         What is tried is taken back.  [test_a_trial_leaves_nothing]
     """
     known = schema if schema is not None else Schema(attributes={name: Categorical(nullable=True) for name in names})
+    known = with_usual_domains(known)
     rows = normalise_table(trial_rows(known), where=str(path))
     target = DatabaseTable.of(path)
     if target is not None:
@@ -61,6 +63,7 @@ def try_target(
 
 def trial_rows(schema: Schema) -> pa.Table:
     """Rows with values of every domain, those at its ends among them; where one is to be found, of a usual one."""
+    schema = with_usual_domains(schema)
     places = places_of(schema.attributes)
     keys = {name: each for name, each in schema.attributes.items() if isinstance(each, Key)}
     most = min([_MOST_TRIED, *((each.capacity or _MOST_TRIED) // places[name][1] for name, each in keys.items())])
@@ -72,17 +75,26 @@ def trial_rows(schema: Schema) -> pa.Table:
     return pa.table({name: _around(tried[name], num_rows) for name in schema})
 
 
+def with_usual_domains(schema: Schema) -> Schema:
+    """Return the schema with a usual domain for each attribute whose own is to be found: how it is written follows."""
+    found = {
+        name: each if isinstance(each, Key) or each.has_domain else _with_usual_domain(name, each)
+        for name, each in schema.attributes.items()
+    }
+    return replace(schema, attributes=found)
+
+
 def _around(values: pa.Array, num_rows: int) -> pa.Array:
     return values.take(pa.array([row % len(values) for row in range(num_rows)], pa.int64()))
 
 
 def _tried(name: str, attribute: Attribute, most: int) -> pa.Array:
     """At most so many values of an attribute: its ends, the longest text, a null, and others between them."""
-    known = attribute if attribute.has_domain else _with_usual_domain(name, attribute)
-    codec = attribute_codec(name, known)
+    codec = attribute_codec(name, attribute)
     codes = {0, codec.num_values - 1, codec.size - 1}
-    if isinstance(known, Categorical) and known.categories:
-        codes.add(max(range(codec.num_values), key=lambda code: len(str(known.categories[code]).encode())))
+    if isinstance(attribute, Categorical) and attribute.categories:
+        categories = attribute.categories
+        codes.add(max(range(codec.num_values), key=lambda code: len(str(categories[code]).encode())))
     between = max(0, min(codec.size, most) - len(codes))
     codes |= {(place + 1) * codec.size // (between + 1) for place in range(between)}
     return codec.decode(sorted(code for code in codes if 0 <= code < codec.size)[:most])
