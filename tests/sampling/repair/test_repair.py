@@ -21,7 +21,7 @@ from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.codes.recounting import broken_constraints
 from kamino.sampling.repair.repairing import repair
 from kamino.sampling.repair.row_maker import RowMaker
-from kamino.schema import Codec
+from kamino.schema import Codec, Integer, Schema
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -86,6 +86,20 @@ def test_keys_have_the_room_that_dependencies_leave_them() -> None:
     rules = "key (a, b)\nkey (c, b)\na -> c\nc -> d\nd -> a\nnot (t1.e < t2.e and t1.f > t2.f)\nkey (e, d)"
     hard = list(Constraints.parse(rules))
     repaired = repair(Judge(codec), table, hard, 75, np.random.default_rng(0))
+    assert broken_constraints(codec, repaired, hard) == ()
+
+
+def test_nulls_make_room_for_keys() -> None:
+    """Two values of a go with one of c, which is so only where b is null; and all values of a are needed."""
+    codec = Codec(
+        Schema(attributes={n: Integer(min=0, max=7, nullable=n == "b") for n in "abc"} | {"d": Integer(min=0, max=9)})
+    )
+    table = {name: np.repeat(np.arange(8), 10) for name in "abc"} | {"d": np.tile(np.arange(10), 8)}
+    table["c"][:10] = 1
+    table["b"][:10] = [8] * 5 + [1] * 5
+    table["d"][5:10] = 0
+    hard = list(Constraints.parse("key (a, d)\nb -> a\na -> c\nc -> b\nb -> c"))
+    repaired = repair(Judge(codec), table, hard, 80, np.random.default_rng(0))
     assert broken_constraints(codec, repaired, hard) == ()
 
 

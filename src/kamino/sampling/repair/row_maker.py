@@ -184,7 +184,8 @@ class RowMaker:
                 if entry is None:
                     continue
                 if right not in row:
-                    stack.append((right, entry[0]))
+                    # What may be null need not follow.
+                    stack += [(right, entry[0])] if self._null[right] is None else []
                 elif row[right] not in (entry[0], self._null[right]):
                     return False
             if self._keys.is_taken(row, name):
@@ -210,6 +211,9 @@ class RowMaker:
 
     def _for_cluster(self, row: Row, name: str, own: Row) -> Iterator[int]:
         """Values for an attribute: those of rows that share values which constraints compare with it, then others."""
+        for (left, right), known in zip(self._dependencies, self._maps, strict=True):
+            if right == name and self._are_there(row, left):
+                yield from known.get(tuple(row[each] for each in left), [])[:1]
         if name in own:
             yield own[name]
         for constraint in self._tying:
