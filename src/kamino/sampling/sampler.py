@@ -113,7 +113,7 @@ class _Drawing:
         self._frequencies = frequencies_of(model, options)
         self._balances = options.sampling.is_usual and num_rows <= MOST_ROWS
         self._grouped: dict[str, IntArray] = {}
-        self._hard, self._kept = plan.hard, frozenset((*first, *options.prefix))
+        self._rules, self._kept = (*plan.hard, *plan.soft), frozenset((*first, *options.prefix))
         # A world has bounds of its own for each row of its columns; other ways of drawing are there to compare with.
         fixed = read_by_code(plan) | model.reads_codes | first.keys() | options.prefix.keys()
         fixed = fixed if options.world is None else set(plan.sequence)
@@ -145,7 +145,7 @@ class _Drawing:
         joint = options.world is None and options.sampling is Sampling.CONSTRAINT_AWARE
         if task.step.kind is not StepKind.OWNERSHIP or not joint:
             return task
-        lines = lines_of(task, self._hard, self._kept)
+        lines = lines_of(task, self._rules, self._kept)
         if lines is None:
             return task
         for name in lines.columns:

@@ -64,14 +64,18 @@ def test_what_is_tied_to_right_sides_goes_with_them() -> None:
     assert lines.columns == {"town", "code", "region"}
     # Without `code -> region` nothing ties the region.
     assert deal_lines(task, rights, np.arange(200), hard[:2], ()).columns == rights
+    # A soft constraint has a rate to keep.
+    soft = list(Constraints.parse("soft: region -> town"))
+    assert deal_lines(task, rights, np.arange(200), [*hard[:2], *soft], ()).columns == {*rights, "region"}
 
 
 def test_columns_that_are_there_already_stay() -> None:
     task, hard, _ = dealt(0, 20, 200)
     rights = frozenset({"town", "code"})
     assert deal_lines(task, rights, np.arange(200), hard, {"region"}) is None
-    keyed = [*hard, *Constraints.parse("key (town, region)")]
-    assert deal_lines(task, rights, np.arange(200), keyed, ()) is None
+    # A row and its copy break both of these.
+    for rule in ("key (town, region)", "not (t1.town = t2.region and t1.code = t2.code)"):
+        assert deal_lines(task, rights, np.arange(200), [*hard, *Constraints.parse(rule)], ()) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

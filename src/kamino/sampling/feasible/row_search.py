@@ -41,7 +41,7 @@ def find_rows(judge: Judge, constraints: Sequence[DenialConstraint], *, repeatab
     Guarantees:
         Every row found satisfies the constraints; where `complete`, none is missing.  [test_found_rows_are_all_rows]
     """
-    wanted = [c for c in constraints if c.is_unary or (repeatable and not _spares_copies(c))]
+    wanted = [c for c in constraints if c.is_unary or (repeatable and not spares_copies(c))]
     names = sorted({name for c in constraints for name in c.attributes}, key=lambda name: judge.codec[name].size)
     parts = []
     for group in _connected(names, wanted):
@@ -114,7 +114,7 @@ def _joined(parts: Sequence[FoundRows]) -> FoundRows:
     return FoundRows(columns=columns, num_rows=num_rows, complete=complete)
 
 
-def _spares_copies(constraint: DenialConstraint) -> bool:
+def spares_copies(constraint: DenialConstraint) -> bool:
     """Whether no row violates a constraint on pairs together with its copy: it asks for two values of one attribute."""
     return any(
         isinstance(p, Comparison)

@@ -15,11 +15,12 @@ from itertools import combinations
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
-from kamino.constraints import ConstraintClass, DenialConstraint, classify
+from kamino.constraints import DenialConstraint
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.comparing import Mask
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.codes.stratified import normalised
+from kamino.sampling.feasible.row_search import spares_copies
 from kamino.sampling.steps.ownership.expecting import listed_values
 from kamino.sampling.steps.task import Task
 from kamino.schema.coding.joint_codes import distinct_values, number_values
@@ -39,7 +40,7 @@ _AT_ONCE, _MANY = 64, 20_000
 class Lines:
     """Which row of the table each row takes its right sides from (mostly itself), and which rows draw which values.
 
-    `columns` are the right sides and what hard constraints tie to them. `values` have `wanted` rows each, and belong to
+    `columns` are the right sides and what constraints tie to them. `values` have `wanted` rows each, and belong to
     the rows of the same `owner`: `of_row` has the owner of each row of the table, -1 where a row draws no line.
     """
 
@@ -52,7 +53,7 @@ class Lines:
 
 
 def deal_lines(
-    task: Task, rights: frozenset[str], rows: IntArray, hard: Iterable[DenialConstraint], kept: Collection[str]
+    task: Task, rights: frozenset[str], rows: IntArray, rules: Iterable[DenialConstraint], kept: Collection[str]
 ) -> Lines | None:
     """Give each value a line, and each of these rows right sides that some line has; None where rows must stay.
 
@@ -62,9 +63,10 @@ def deal_lines(
         Every row has right sides of a line, and values have about as many rows as they had.
         [test_every_row_draws_a_line]
         Right sides keep their frequencies.  [test_right_sides_keep_their_frequencies]
-        Whatever hard constraints tie to right sides goes with them.  [test_what_is_tied_to_right_sides_goes_with_them]
+        Whatever constraints tie to right sides, soft ones too, goes with them.
+        [test_what_is_tied_to_right_sides_goes_with_them]
     """
-    columns = _tied(rights, hard, task.columns.keys())
+    columns = _tied(rights, rules, task.columns.keys())
     if columns is None or not columns.isdisjoint(kept):
         return None
     choices = task.choices.of_rows(rows).without_null()
@@ -86,15 +88,18 @@ def deal_lines(
     return Lines(columns=columns, source=source, of_row=of_row, values=values, wanted=wanted, owner=owner[row_of])
 
 
-def _tied(rights: frozenset[str], hard: Iterable[DenialConstraint], drawn: Collection[str]) -> frozenset[str] | None:
-    """Return the drawn columns that must go with the right sides; None if a key is among what ties them."""
-    ties = [(frozenset(c.attributes), classify(c) is ConstraintClass.KEY) for c in hard]
-    ties = [(names, is_key) for names, is_key in ties if names <= set(drawn)]
+def _tied(rights: frozenset[str], rules: Iterable[DenialConstraint], drawn: Collection[str]) -> frozenset[str] | None:
+    """Return the drawn columns that must go with the right sides; None if a hard constraint on them forbids copies.
+
+    A row that takes what another one has in all these columns keeps what they have to do with each other.
+    """
+    ties = [(frozenset(c.attributes), c.is_hard and not c.is_unary and not spares_copies(c)) for c in rules]
+    ties = [(names, no_copies) for names, no_copies in ties if names <= set(drawn)]
     found, grown = frozenset(rights), True
     while grown:
         near = frozenset(name for names, _ in ties if names & found for name in names)
         grown, found = not near <= found, found | near
-    return None if any(is_key and names & found for names, is_key in ties) else found
+    return None if any(no_copies and names & found for names, no_copies in ties) else found
 
 
 def _expected(choices: Choices, values: IntArray, run: IntArray) -> FloatArray:

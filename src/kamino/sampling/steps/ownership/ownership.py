@@ -79,7 +79,7 @@ def draw_ownership(task: Task) -> IntArray:
     return codes
 
 
-def lines_of(task: Task, hard: Iterable[DenialConstraint], kept: Collection[str]) -> Lines | None:
+def lines_of(task: Task, rules: Iterable[DenialConstraint], kept: Collection[str]) -> Lines | None:
     """Deal lines where several right sides, or more values of one than the left side has, must go together.
 
     None where nothing is to be dealt: maps say whose each value is, values belong to owners group by group or are too
@@ -95,7 +95,7 @@ def lines_of(task: Task, hard: Iterable[DenialConstraint], kept: Collection[str]
         return None
     if len(rights) == 1 and len(distinct_values(task.keys(rights)[rows])[0]) <= num_values:
         return None
-    return deal_lines(task, rights, rows, hard, kept)
+    return deal_lines(task, rights, rows, rules, kept)
 
 
 def _draw_dealt(task: Task, rows: IntArray, lines: Lines) -> IntArray:
