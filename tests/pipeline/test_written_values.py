@@ -307,12 +307,15 @@ def test_a_schema_that_lists_real_values_marks_what_is_made_with_it() -> None:
 
 
 def test_a_schema_that_lists_what_units_own_marks_what_is_made_with_it() -> None:
-    """Persons have ten rows each: their streets are a tenth of the rows, and of the persons nearly all."""
+    """Persons have ten rows each: their streets are a tenth of the rows, and of the persons nearly all.
+
+    The noisy number of 300 persons has a deviation of 2.7; 334 would change a mark, twelve deviations from it.
+    """
     visits = pa.table(
         {
-            "who": [f"W{i // 10}" for i in range(400)],
-            "street": [f"{i // 10} Long Street" for i in range(400)],
-            "ward": [f"ward {i % 7}" for i in range(400)],
+            "who": [f"W{i // 10}" for i in range(3_000)],
+            "street": [f"{i // 10} Long Street" for i in range(3_000)],
+            "ward": [f"ward {i % 7}" for i in range(3_000)],
         }
     )
     drafted = draft_schema(visits, trust_domain=True)
