@@ -105,10 +105,12 @@ def categories(cells: Cells) -> pd.DataFrame:
 
 
 def as_pandas_finds(cells: Cells) -> pd.DataFrame:
-    """Texts, or objects as soon as something else is among them: pandas decides. Nulls alone are of any type."""
-    if any(all(cell is None for cell in column) for column in cells.values()):
-        raise ValueError("found nulls only, which pandas takes for objects or floats")
-    return pd.DataFrame({name: pd.Series(column) for name, column in cells.items()})
+    """Texts, or objects as soon as something else is among them: pandas decides, and without a text on any type."""
+    frame = pd.DataFrame({name: pd.Series(column) for name, column in cells.items()})
+    are_texts = [isinstance(kind, pd.StringDtype) or kind == "object" for kind in frame.dtypes]
+    if not all(are_texts) or any(all(cell is None for cell in column) for column in cells.values()):
+        raise ValueError("found a column without a text, which pandas takes for numbers or times")
+    return frame
 
 
 def by_pandas(kind: Any) -> Callable[[Cells], pd.DataFrame]:

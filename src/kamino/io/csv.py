@@ -18,6 +18,7 @@ from kamino.io.csv_lines import count_quotes
 from kamino.io.formats.compressed import open_text, telling_damage
 from kamino.io.formats.dialect import Dialect, Opener, Settled, settle
 from kamino.io.infer import infer_column
+from kamino.io.lending import lent
 from kamino.io.normalise import check_names, normalise_table
 
 # A row must fit in one block.
@@ -79,10 +80,16 @@ def open_batches(path: Path, names: list[str], how: Settled) -> Iterator[pa.Reco
     """Read the columns as strings, batch by batch, as `read_csv` reads them."""
     import pyarrow.csv as csv  # slow to import: only when a file is read
 
-    with how.opener(path) as handle, csv.open_csv(handle, **parser_options(names, how)) as reader:
-        if reader.schema.names != names:
-            raise unclear_header(path)
-        yield from reader
+    options = parser_options(names, how)
+    with how.opener(path) as handle, lent(handle):
+        reader = csv.open_csv(handle, **options)
+        try:
+            if reader.schema.names != names:
+                raise unclear_header(path)
+            yield from reader
+        finally:
+            reader.close()
+            del reader
 
 
 def read_csv_parts(path: Path, *, types: pa.Schema, dialect: Dialect, opener: Opener) -> Iterator[pa.Table]:
@@ -162,8 +169,9 @@ def _parse(path: Path, names: list[str], how: Settled) -> pa.Table | None:
     """Run the fast parser. None when it fails: its error quotes a row, so it must not reach a traceback."""
     import pyarrow.csv as csv  # slow to import: only when a file is read
 
+    options = parser_options(names, how)
     try:
-        with how.opener(path) as handle:
-            return csv.read_csv(handle, **parser_options(names, how))
+        with how.opener(path) as handle, lent(handle):
+            return csv.read_csv(handle, **options)
     except pa.ArrowInvalid:
         return None

@@ -19,6 +19,7 @@ from kamino.io.csv import BLOCK_BYTES, check_header, parser_options, unclear_hea
 from kamino.io.csv_lines import ended, has_sound_quotes, with_nulls_for_lost
 from kamino.io.formats.compressed import open_text, telling_damage
 from kamino.io.formats.dialect import WESTERN, Dialect, Settled, settle
+from kamino.io.lending import lent
 from kamino.io.odd_cells import readable_text
 
 # The parser counts the bytes of a block in 32 bits.
@@ -55,8 +56,8 @@ class PrivateCsv:
         read: list[pa.Table] = []
 
         def whole(file: PrivateCsv, lose: Callable[[Any], str]) -> None:
-            with file.how.opener(file.path) as handle:
-                options = parser_options(file.names, file.how, block=file.block, lose=lose)
+            options = parser_options(file.names, file.how, block=file.block, lose=lose)
+            with file.how.opener(file.path) as handle, lent(handle, lose):
                 read[:] = [csv.read_csv(handle, **options)]
 
         self._fitted(whole)
@@ -86,11 +87,16 @@ class PrivateCsv:
         import pyarrow.csv as csv
 
         options = parser_options(self.names, self.how, wanted, block=self.block, lose=lose)
-        with telling_damage(self.path), self.how.opener(self.path) as handle, csv.open_csv(handle, **options) as reader:
-            if wanted == self.names and reader.schema.names != self.names:
-                raise unclear_header(self.path)
-            for batch in reader:
-                yield pa.RecordBatch.from_arrays([self._readable(column) for column in batch.columns], names=wanted)
+        with telling_damage(self.path), self.how.opener(self.path) as handle, lent(handle, lose):
+            reader = csv.open_csv(handle, **options)
+            try:
+                if wanted == self.names and reader.schema.names != self.names:
+                    raise unclear_header(self.path)
+                for batch in reader:
+                    yield pa.RecordBatch.from_arrays([self._readable(column) for column in batch.columns], names=wanted)
+            finally:
+                reader.close()
+                del reader
 
     def _fitted(self, read: Callable[[PrivateCsv, Callable[[Any], str]], None]) -> PrivateCsv:
         """How `read` gets each line as a row: in blocks that hold each, and with nulls for those that are none."""
