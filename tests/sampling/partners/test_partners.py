@@ -34,6 +34,7 @@ def made(way: str, constraint: DenialConstraint, codec: Codec, name: str, column
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "MOST_COMBINATIONS", 10_000 if way == "tabled" else 0)
         patch.setattr(hashed, "_DENSE", 10_000 if way == "dense" else 0)
+        patch.setattr(hashed, "_FEW_CELLS", 10_000 if way == "dense" else -1_000)
         if way.endswith("kernel"):
             patch.setattr(counting, "is_hashed", lambda constraint: False)
         listed = None if way == "drawn kernel" else np.arange(codec[name].size)
