@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -12,12 +11,14 @@ from kamino.constraints import DenialConstraint
 from kamino.constraints.counting.conjunction import equal_attributes
 from kamino.sampling.codes.comparing import Columns, Judge
 from kamino.sampling.codes.grouping import join_keys
-from kamino.sampling.partners.block import Block
-from kamino.sampling.partners.kernel import count_block
+from kamino.sampling.partners.block import DEAD, Block
 from kamino.sampling.plan.shapes import shape_of
+from kamino.schema.coding.joint_codes import distinct_values
 
 # Up to this many numbers, counts are held for every code of every group; above it, for those that occur.
 _DENSE = 20_000_000
+# All rows at once are counted in a table of at most so many cells a row, and by sorting elsewhere.
+_CELLS_A_ROW, _FEW_CELLS = 8, 1024
 
 
 class Hashed:
@@ -31,8 +32,6 @@ class Hashed:
     def __init__(
         self, constraint: DenialConstraint, judge: Judge, attribute: str, columns: Columns, num_rows: int
     ) -> None:
-        self._of_block = partial(count_block, constraint, judge, attribute)
-        self._columns = {name: columns[name] for name in constraint.attributes if name != attribute}
         dependency = shape_of(constraint)[1]
         right = dependency.right if dependency is not None else None
         self._into = right == attribute
@@ -42,7 +41,7 @@ class Hashed:
         for name in others:
             self._present &= ~judge.is_null(name, columns[name])
         codec = judge.codec[attribute]
-        self._null = codec.null_code
+        self._null, self._size = codec.null_code, codec.size
         self._group = join_keys([columns[name] for name in keys]) if keys else np.zeros(num_rows, dtype=np.int64)
         self._counts = _Counts(self._group, codec.size)
         self._members: dict[int, int] = {}
@@ -53,7 +52,36 @@ class Hashed:
 
     def of_block(self, block: Block) -> FloatArray:
         """Count for all rows at once."""
-        return self._of_block(self._columns, block).astype(np.float64)
+        column = block.column()
+        there = np.flatnonzero((column >= 0) & self._present & (column != (DEAD if self._null is None else self._null)))
+        asked, own = np.maximum(block.candidates, 0), block.inside[:, None]
+        found = self._equal(self._group, there, column, block.rows, asked)
+        if self._into:
+            members = np.bincount(self._group[there], minlength=int(self._group.max(initial=0)) + 1)
+            is_there = (own >= 0) & (own != (DEAD if self._null is None else self._null))
+            found = members[self._group[block.rows]][:, None] - found - (is_there & (own != asked))
+        elif self._same is not None:
+            found = found - self._equal(self._owner, there, column, block.rows, asked)
+        else:
+            found = found - (own == asked)
+        clashing = np.broadcast_to(self._present[block.rows][:, None], found.shape)
+        clashing = clashing if self._null is None else clashing & (asked != self._null)
+        return np.where(clashing, found, 0).astype(np.float64)
+
+    def _equal(self, groups: IntArray, there: IntArray, column: IntArray, rows: IntArray, asked: IntArray) -> IntArray:
+        """Return how many of the rows `there` are in the group of each row and have the code that is asked for."""
+        num_groups = int(groups.max(initial=-1)) + 1
+        if num_groups * self._size <= _CELLS_A_ROW * len(column) + _FEW_CELLS:
+            held = np.bincount(groups[there] * self._size + column[there], minlength=num_groups * self._size)
+            return np.asarray(held[groups[rows][:, None] * self._size + asked])
+        values, numbers = distinct_values(column[there])
+        if len(values) == 0:
+            return np.zeros(asked.shape, dtype=np.int64)
+        place = np.minimum(np.searchsorted(values, asked), len(values) - 1)
+        held = np.sort(groups[there] * len(values) + numbers)
+        wanted = groups[rows][:, None] * len(values) + place
+        found = np.searchsorted(held, wanted, side="right") - np.searchsorted(held, wanted)
+        return np.where(values[place] == asked, found, 0)
 
     def load(self, column: IntArray) -> None:
         """Start from this column."""

@@ -238,8 +238,8 @@ class _Drawing:
             assert self._log_listed is not None
             weight = self._log_listed.take(self._choices.context[rows], axis=0)
         else:
-            drawn = [self._choices.draw(task.rng, rows, independent=True) for _ in range(_DRAWN)]
-            candidates = np.stack([*drawn, self.codes[rows]], axis=1)
+            drawn = self._choices.draw(task.rng, np.repeat(rows, _DRAWN), independent=True)
+            candidates = np.column_stack([drawn.reshape(-1, _DRAWN), self.codes[rows]])
             weight = np.where(candidates < 0, -np.inf, 0.0)
         if task.choices.residual:
             weight = np.where(breaks_checks(task, candidates, rows), -np.inf, weight)
