@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kamino.constraints import Constraints
     from kamino.errors import (
         BudgetError,
+        CancelledError,
         ConstraintError,
         ConstraintErrors,
         InputError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kamino.pipeline import (
         Backend,
         Engine,
+        Job,
         Preset,
         SequenceMode,
         Settings,
@@ -51,11 +53,13 @@ __version__ = "0.2.0"
 __all__ = [
     "Backend",
     "BudgetError",
+    "CancelledError",
     "ConstraintError",
     "ConstraintErrors",
     "Constraints",
     "Engine",
     "InputError",
+    "Job",
     "KaminoError",
     "LedgerError",
     "ModelError",
@@ -82,6 +86,7 @@ __all__ = [
 _PIPELINE = (
     "Backend",
     "Engine",
+    "Job",
     "Preset",
     "SequenceMode",
     "Settings",

@@ -10,6 +10,7 @@
     │   └── BudgetError           a charge that would go over the budget, or a run over a policy
     ├── LedgerError               a durable ledger cannot be used: unreadable, changed, or of another run
     ├── ModelError                a tuple model cannot be built, saved or loaded
+    ├── CancelledError            somebody stopped a job
     └── SamplingError             no table can satisfy the constraints
 
 A message says what was found, what would be right and what to do. No message holds a value of a private table.
@@ -106,3 +107,7 @@ class ModelError(KaminoError):
 
 class SamplingError(KaminoError):
     """No table of the asked size can satisfy the constraints, or none was found."""
+
+
+class CancelledError(KaminoError):
+    """Somebody stopped a job before its next release."""

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 import kamino.io
 from kamino.cli.app import app
-from kamino.cli.commands import suggest as suggest_command
 from kamino.cli.commands import synth as synth_command
 from kamino.pipeline import engines
 from kamino.pipeline import fitting as fitting_module
@@ -91,7 +90,6 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
         (folder / "rules.dc").write_text(rules)
         given = {path.name for path in folder.iterdir()}
         monkeypatch.setattr(fitting_module, "open_gate", lambda settings: gate)
-        monkeypatch.setattr(suggest_command, "open_gate", lambda settings: gate)
         # The clock stands still: whatever else is told as a number of seconds is compared as it is.
         monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
         source = f"duckdb:///{folder / name}" if kind == "duckdb" else name

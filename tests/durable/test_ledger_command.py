@@ -140,10 +140,7 @@ def test_a_ledger_that_cannot_be_used_ends_a_run_in_one_line(
         ("schema.yaml", "is also an input" if command is SYNTH else "expected a ledger"),
     ):
         with monkeypatch.context() as patched:
-            patched.setattr("kamino.io.read_table", lambda *_, **__: pytest.fail("the table was read"))
-            patched.setattr(
-                "kamino.cli.commands.suggest.read_table", lambda *_, **__: pytest.fail("the table was read")
-            )
+            patched.setattr("kamino.pipeline.engines.read_table", lambda *_, **__: pytest.fail("the table was read"))
             assert text in kamino(*(name if each == "l.ledger" else each for each in command), error=KaminoError)
     with monkeypatch.context() as patched:
         patched.setattr(chain_module, "os", Failing("fsync", errno.ENOSPC))

@@ -32,7 +32,6 @@ from tests.fuzz.file_rows import COLUMNS
 from typer.testing import CliRunner
 
 from kamino.cli.app import app
-from kamino.cli.commands import suggest as suggest_command
 from kamino.pipeline import fitting as fitting_module
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.testing.replay import Recording, record
@@ -135,7 +134,6 @@ def _opening(gate: Gate) -> Iterator[None]:
 
     with (
         patch.object(fitting_module, "open_gate", opened),
-        patch.object(suggest_command, "open_gate", opened),
         patch.object(time, "perf_counter", lambda: 0.0),
     ):
         yield

@@ -240,9 +240,10 @@ def test_a_pickle_holds_no_private_cell() -> None:
     state = made.__getstate__()
     assert set(state) == {
         *("_given", "settings", "schema", "constraints", "_folder", "_fitted"),
-        *("_ledger", "_run", "_catalogue", "_draw_seed", "_num_draws"),
+        *("_ledger", "_job", "_catalogue", "_random"),
     }
-    assert state["_run"] is None
+    assert state["_job"] is None
+    assert vars(state["_random"]) == {"seed": None, "draw_seed": None, "num_draws": 0}
     assert state["_catalogue"] is None
     assert dict(state["_fitted"].texts) == dict(made.fitted.to_bundle().texts)
     assert state["_given"] == made.get_params()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kamino.errors import BudgetError, PrivacyError
-from kamino.privacy import Budget, ExactNoise, Gate, Neighbours, PrivacyUnit, SeededNoise, Sensitivity
+from kamino.privacy import Budget, Entry, ExactNoise, Gate, Neighbours, PrivacyUnit, SeededNoise, Sensitivity
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.mechanisms.bounds import number_cells
 
@@ -256,3 +256,20 @@ def test_import_is_light():
     code = "import sys, kamino.privacy; print([m for m in ('dp_accounting', 'opendp', 'scipy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_watched_gate_charges_nothing_that_is_refused() -> None:
+    gate = Gate(Budget(epsilon=1.0, delta=1e-6))
+    seen: list[str] = []
+
+    def refuse(entry: Entry) -> None:
+        seen.append(f"before {entry.what}")
+        if len(seen) > 1:
+            raise PrivacyError("refused")
+
+    gate.watch(refuse, after=lambda entry: seen.append(f"after {entry.what}"))
+    gate.release_row_count(3, noise_multiplier=50.0)
+    with pytest.raises(PrivacyError, match="refused"):
+        gate.release_row_count(3, noise_multiplier=50.0)
+    assert seen == ["before number of rows", "after number of rows", "before number of rows"]
+    assert len(gate.ledger.entries) == 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,10 @@ from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import KaminoError
 from kamino.pipeline import Backend, Settings
 from kamino.pipeline.fitting import fit
+from kamino.pipeline.opening import RunRequest, SourceFacts, open_for_audit, plan_source
 from kamino.pipeline.output.certificate import certificate_of, count_promised
 from kamino.pipeline.output.drawn_table import draw
-from kamino.pipeline.plan.bound_schema import schema_for
-from kamino.pipeline.plan.run_plan import plan_table
+from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Categorical, Date, Integer, Key, Schema
@@ -47,6 +46,8 @@ class Subject:
     settings: Settings
     near: Mapping[str, pa.Table]
     strange: Mapping[str, pa.Table]
+    plan: RunPlan | None = None
+    """What is planned on the table; None where the run is no synthesis."""
 
     @property
     def budget(self) -> Budget:
@@ -65,42 +66,41 @@ class Subject:
 
 
 def subject_of(
-    name: str,
-    table: pa.Table,
-    schema: Schema | None,
-    rules: Constraints,
-    settings: Settings,
-    *,
-    untyped: bool = False,
-    dated: bool = False,
-    folder: Path = Path(),
+    name: str, table: pa.Table, schema: Schema | None, rules: Constraints, settings: Settings, *, untyped: bool = False
 ) -> Subject:
-    """Make a subject of a synthesis. With `trust_domain`, types and domains of the table are taken as declared."""
-    settings = replace(settings, seed=_SEED)
-    if settings.trust_domain:
-        schema = schema_for(PrivateTable(table), schema, settings, dated=dated)
-        settings, untyped = replace(settings, trust_domain=False), False
+    """Make a subject of a synthesis of a made-up table. With `untyped`, its texts are those of a file."""
+    request = RunRequest(settings=replace(settings, seed=_SEED), schema=schema, constraints=rules)
+    facts = SourceFacts(columns=table.schema, untyped=untyped and request.guarded)
+    return _subject(name, table, facts, request)
 
-    def run(private: pa.Table, gate: Gate) -> Any:
-        return synthesize(private, gate, schema, rules, settings, untyped=untyped, folder=folder)
+
+def subject_of_run(name: str, source: object, request: RunRequest) -> Subject:
+    """Make a subject of the run that a request asks for, on whatever such a run reads: it plans as that run does.
+
+    Guarantees:
+        The plan is that of the run, rule for rule and release for release.  [test_an_audit_plans_what_a_run_plans]
+    """
+    request = replace(request, settings=replace(request.settings, seed=_SEED))
+    table, facts = open_for_audit(source, request)
+    return _subject(name, table, facts, request)
+
+
+def _subject(name: str, table: pa.Table, facts: SourceFacts, request: RunRequest) -> Subject:
+    """A subject that plans anew on every table, unless values of the audited one are public by the user's word."""
+    settings = request.settings
+    plan = plan_source(PrivateTable(table), facts, request)
+
+    def run(rows: pa.Table, gate: Gate) -> Any:
+        private = PrivateTable(rows)
+        return synthesize(private, gate, plan_source(private, facts, request) if request.guarded else plan)
 
     near = near_tables(table, settings.neighbours, settings.privacy_unit)
-    return Subject(name=name, table=table, run=run, settings=settings, near=near, strange=strange_tables(table))
+    strange = strange_tables(table)
+    return Subject(name=name, table=table, run=run, settings=settings, near=near, strange=strange, plan=plan)
 
 
-def synthesize(
-    table: pa.Table,
-    gate: Gate,
-    schema: Schema | None,
-    rules: Constraints,
-    settings: Settings,
-    *,
-    untyped: bool = False,
-    folder: Path = Path(),
-) -> Any:
+def synthesize(private: PrivateTable, gate: Gate, plan: RunPlan) -> Any:
     """Everything a run lets out: how many rows it would draw, some of them, the model file, ledger and certificate."""
-    private = PrivateTable(table)
-    plan = plan_table(private, schema, rules, settings, untyped=untyped, folder=folder)
     fitted = fit(private, plan, gate)
     rows = fitted.num_rows
     drawn = draw(fitted, min(rows, _DRAWN), np.random.default_rng(_SEED))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
+    from kamino.pipeline.job import Job
     from kamino.pipeline.output.writing import WrittenTable
     from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
     from kamino.pipeline.stages import Stage
@@ -18,6 +19,7 @@ __all__ = [
     "Backend",
     "Engine",
     "Finding",
+    "Job",
     "Preset",
     "SequenceMode",
     "Settings",
@@ -34,6 +36,7 @@ _HOMES = {
     "Backend": "settings",
     "Engine": "settings",
     "Finding": "verifying.checks",
+    "Job": "job",
     "Preset": "settings",
     "SequenceMode": "settings",
     "Settings": "settings",

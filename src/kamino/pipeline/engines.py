@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+import pyarrow as pa
+
 from kamino.errors import InputError
 from kamino.io import Reading, read_table
 from kamino.io.databases.catalogue import Catalogue, with_nulls_as_declared
@@ -81,12 +83,18 @@ def read_private(
 
     Columns in which a database allows no null have none.
     """
-    guarded = not settings.trust_domain
     if choose_engine(source, settings, reading) is not Engine.MEMORY:
-        stream = open_stream(source, reading.query, private=guarded)
+        stream = open_stream(source, reading.query, private=not settings.trust_domain)
         return PrivateTable(stream if catalogue is None else DeclaredParts(stream, catalogue))
-    rows = read_table(source, private=guarded, reading=reading)
-    return PrivateTable(with_nulls_as_declared(rows, catalogue))
+    return PrivateTable(read_whole(source, settings, reading, catalogue))
+
+
+def read_whole(
+    source: object, settings: Settings, reading: Reading = ALL, catalogue: Catalogue | None = None
+) -> pa.Table:
+    """Read a table into memory, whatever engine was asked for. Its rows are private: whoever calls this seals them."""
+    rows = read_table(source, private=not settings.trust_domain, reading=reading)
+    return with_nulls_as_declared(rows, catalogue)
 
 
 def describe_engine(engine: Engine, plan: RunPlan) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -168,6 +169,21 @@ def open_run(use: LedgerUse, table: object, facts: RunFacts) -> DurableRun:
         return begin(ledger, _planned(facts, dataset, plan))
     except BaseException:
         ledger.close_file()
+        raise
+
+
+@contextmanager
+def entered(use: LedgerUse | None, table: object, facts: RunFacts) -> Iterator[DurableRun | None]:
+    """A run in the durable ledger, if there is one: closed when the block ends well, and else left to go on later."""
+    if use is None:
+        yield None
+        return
+    run = open_run(use, table, facts)
+    try:
+        yield run
+        run.close()
+    except BaseException:
+        run.leave()
         raise
 
 

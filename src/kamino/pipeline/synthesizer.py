@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -12,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from kamino.constraints.collection import Constraints
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, ModelError
-from kamino.pipeline.inputs import constraints_from, folder_of, named_by, path_from, refuse_unread, schema_from
-from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, with_draw_seed
+from kamino.pipeline.inputs import constraints_from, folder_of, path_from, schema_from
+from kamino.pipeline.ledgering import LedgerUse
 from kamino.pipeline.parameters import Parameterised
 from kamino.pipeline.settings import Backend, Engine, Preset, SequenceMode, Settings, Training, WeightMode
-from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, quietly, shown
 from kamino.privacy import Neighbours
 from kamino.sampling import Sampling
@@ -25,19 +23,18 @@ from kamino.schema.schema import Schema
 
 # The stages of a run are imported by the methods that need them: all together they are slow to import.
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from kamino.io import Reading
     from kamino.io.databases.catalogue import Catalogue
-    from kamino.io.frame_types import FrameKind
     from kamino.pipeline.fitted import Fitted
+    from kamino.pipeline.job import Job
     from kamino.pipeline.output.conditions import Given
+    from kamino.pipeline.output.draws import RandomSource
     from kamino.pipeline.output.writing import WrittenTable
     from kamino.pipeline.plan.run_plan import RunPlan
     from kamino.pipeline.verifying.signatures import Sign
     from kamino.privacy.durable.durable_run import DurableRun
-    from kamino.privacy.private import PrivateTable
     from kamino.sampling import OnSweep
     from kamino.sampling.soft.sweeps import SweepLog
 
@@ -145,9 +142,8 @@ class Synthesizer(Parameterised):
         # that is added here and there needs nothing else.
         self._take({name: value for name, value in locals().items() if name != "self"})
         self._fitted: Fitted | None = None
-        self._run: DurableRun | None = None
-        self._draw_seed: int | None = None
-        self._num_draws = 0
+        self._job: Job | None = None
+        self._random: RandomSource | None = None
         # What the database declares of the table that was fitted: types of a table that is drawn into one.
         self._catalogue: Catalogue | None = None
 
@@ -178,7 +174,7 @@ class Synthesizer(Parameterised):
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle or a copy holds: the parameters, and the fitted model as it is saved."""
-        return {**vars(self), "_fitted": self._fitted.to_bundle() if self._fitted else None, "_run": None}
+        return {**vars(self), "_fitted": self._fitted.to_bundle() if self._fitted else None, "_job": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         from kamino.pipeline.fitted import Fitted
@@ -214,60 +210,13 @@ class Synthesizer(Parameterised):
                 stage.
             keep_releases: with a ledger, let the run go on after this returns, until `finish` is called.
         """
-        with quietly(), shown(progress, *FITTING) as told:
-            how = _how(reading, query)
-            self._fit_or_go_on(table, how, num_rows=num_rows, output=output, progress=told, keep_releases=keep_releases)
-        return self
-
-    def _fit_or_go_on(
-        self,
-        table: object,
-        reading: Reading,
-        *,
-        num_rows: int | None,
-        output: str | os.PathLike[str] | None,
-        progress: Progress,
-        keep_releases: bool,
-    ) -> None:
-        """Fit; with a ledger, as a run that is entered there."""
-        if self._ledger is None:
-            self._fit(table, self.settings, reading, num_rows=num_rows, output=output, progress=progress)
-            return
-        run = self._open_run(self._ledger, table, reading, num_rows=num_rows)
-        try:
-            settings = with_draw_seed(self.settings, run)
-            self._fit(table, settings, reading, num_rows=num_rows, output=output, progress=progress, run=run)
-            run.close()
-        except BaseException:
-            run.leave()
-            raise
-        self._run, self._draw_seed, self._num_draws = run, run.draw_seed, 0
-        if not keep_releases:
+        job = self.job(table, query=query, reading=reading, num_rows=num_rows, output=output)
+        if self._ledger is not None:
             self.finish()
-
-    def _fit(
-        self,
-        table: object,
-        settings: Settings,
-        reading: Reading,
-        *,
-        num_rows: int | None,
-        output: str | os.PathLike[str] | None,
-        progress: Progress,
-        run: DurableRun | None = None,
-    ) -> None:
-        """Read, plan and fit."""
-        from kamino.pipeline.fitting import fit, open_gate
-
-        progress(Stage.READ)
-        private, plan, kind = self._plan_table(table, settings, reading, num_rows=num_rows)
-        self._try(output, plan)
-        gate = open_gate(settings)
-        if run is not None:
-            run.attach(gate)
-        with telling_what_is_spent(gate.ledger.to_dict, settings, resumable=run is not None):
-            fitted = fit(private, plan, gate, progress=progress)
-        self._fitted = replace(fitted, frame=self._kept(kind))
+        with quietly(), shown(progress, *FITTING) as told:
+            fitted = job.fit(progress=told, keep_releases=keep_releases)
+        self._fitted, self._job, self._random, self._catalogue = fitted, job, job.random, job.facts.catalogue
+        return self
 
     def dry_run(
         self,
@@ -283,96 +232,55 @@ class Synthesizer(Parameterised):
         Guarantees:
             It raises what `fit` would raise before the first release.  [test_a_dry_run_refuses_what_a_run_refuses]
         """
-        plan = self._plan_table(table, self.settings, _how(reading, query), num_rows=num_rows)[1]
-        self._try(output, plan)
-        return plan
+        return self.job(table, query=query, reading=reading, num_rows=num_rows, output=output).plan()
 
-    def _try(self, output: str | os.PathLike[str] | None, plan: RunPlan) -> None:
-        """See that a table of the plan can be written."""
-        if output is None:
-            return
-        from kamino.pipeline.output.trying import try_target
+    def job(
+        self,
+        table: object,
+        *,
+        query: str | None = None,
+        reading: Reading | None = None,
+        num_rows: int | None = None,
+        output: str | os.PathLike[str] | None = None,
+    ) -> Job:
+        """One run on a table, step by step: it can be planned, watched, cancelled and gone on with. Reads nothing yet.
 
-        try_target(output, plan.schema, plan.columns, self._catalogue)
+        >>> from kamino.datasets import tax
+        >>> job = Synthesizer(epsilon=1.0, trust_domain=True, seed=1).job(tax(200))
+        >>> job.plan().is_complete, job.fit().num_rows > 0, job.state.value
+        (True, True, 'fitted')
+        """
+        from kamino.io import Reading
+        from kamino.pipeline.job import Job
+        from kamino.pipeline.opening import RunRequest
 
-    def _plan_table(
-        self, table: object, settings: Settings, reading: Reading, *, num_rows: int | None
-    ) -> tuple[PrivateTable, RunPlan, FrameKind | None]:
-        """Read and seal a table, and plan the run: everything before the first release."""
-        from kamino.io import is_untyped
-        from kamino.io.databases.catalogue import declared_attributes, read_catalogue
-        from kamino.io.databases.sql import declared_enums
-        from kamino.io.frame_types import kind_of
-        from kamino.pipeline.engines import read_private
-        from kamino.pipeline.plan.checked_domains import with_checks
-        from kamino.pipeline.plan.run_plan import plan_table
-
-        refuse_unread(reading, self.constraints, self.schema, settings.privacy_unit.column)
-        reading = named_by(reading, table, self.schema, settings.privacy_unit.column)
-        guarded = not settings.trust_domain
-        catalogue = read_catalogue(table, reading.query)
-        private = read_private(table, settings, reading, catalogue)
-        columns = private.without_rows().schema
-        kind, by_type = kind_of(table, columns, trust_domain=not guarded), kind_of(table, columns)
-        listed = kind.domains if kind is not None else declared_enums(table, reading.query)
-        if catalogue is not None:
-            catalogue = catalogue.select(list(private.names))
-        self._catalogue = catalogue
-        declared = {} if catalogue is None else declared_attributes(catalogue, columns)
-        plan = plan_table(
-            private,
-            self.schema,
-            _with_keys(self.constraints, catalogue) if self.schema is None else self.constraints,
-            settings,
-            untyped=is_untyped(table) and guarded,
-            folder=self._folder,
-            num_rows=num_rows,
-            listed={name: values for name, values in listed.items() if name in private.names},
-            declared=with_checks(declared, catalogue, columns),
-            of_cells=() if by_type is None else set(listed) - set(by_type.domains),
-            dated=is_untyped(table),
-        )
-        return private, plan, kind
-
-    def _open_run(self, use: LedgerUse, table: object, reading: Reading, *, num_rows: int | None) -> DurableRun:
-        """Enter the run in the ledger, before anything is read."""
-        from kamino.io import is_untyped
-
-        self.finish()
-        facts = RunFacts(
-            command="synth",
+        how = reading or Reading()
+        request = RunRequest(
             settings=self.settings,
             schema=self.schema,
             constraints=self.constraints,
-            files=self.reference_files,
+            folder=self._folder,
+            reading=how if query is None else replace(how, query=query),
             num_rows=num_rows,
-            query=reading.query,
-            untyped=is_untyped(table) and not self.settings.trust_domain,
-            more=reading.to_json() or None,
+            output=output,
+            ledger=self._ledger,
         )
-        return open_run(use, table, facts)
+        return Job.open(table, request)
 
     @property
     def run(self) -> DurableRun | None:
         """The run in a durable ledger whose releases are still stored."""
-        return self._run
+        return self._job.run if self._job is not None else None
 
     def finish(self) -> None:
         """Remove the stored releases of a fit with `keep_releases`: what was drawn from it is safe."""
-        if self._run is not None:
-            self._run.finish()
-            self._run = None
+        if self._job is not None:
+            self._job.finish()
 
     def leave(self) -> None:
         """Keep the stored releases of a fit with `keep_releases`, for another process to go on from."""
-        if self._run is not None:
-            self._run.leave()
-            self._run = None
-
-    def _kept(self, kind: FrameKind | None) -> FrameKind | None:
-        """The types that what is drawn comes back with: those of the frame, unless the given schema names another."""
-        given = self.schema.attributes.items() if self.schema is not None else ()
-        return None if kind is None else kind.without([name for name, attribute in given if attribute.dtype])
+        if self._job is not None:
+            self._job.leave()
 
     @property
     def not_taken_over(self) -> tuple[str, ...]:
@@ -443,12 +351,13 @@ class Synthesizer(Parameterised):
             on_sweep: is told how the rates of soft constraints move.
         """
         from kamino.io.frame_types import frame_from
-        from kamino.pipeline.output.drawn_table import Ways, draw
+        from kamino.pipeline.output.drawn_table import Ways
+        from kamino.pipeline.output.draws import DrawRequest, draw_frame
 
-        rows, rng = self._drawing(num_rows, seed, draw_number)
+        asked = DrawRequest(num_rows=num_rows, given=given, seed=seed, draw_number=draw_number)
         with quietly(), shown(progress, Stage.SAMPLE) as told:
             ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep)
-            drawn = draw(self.fitted, rows, rng, given=given, ways=ways)
+            drawn = draw_frame(self.fitted, asked, self._source_of_draws(), ways)
         return frame_from(drawn, self.fitted.frame, self.fitted.schema)
 
     def write(
@@ -501,11 +410,10 @@ class Synthesizer(Parameterised):
         """
         from kamino.pipeline.output.block_workers import Workers
         from kamino.pipeline.output.drawn_table import Ways
-        from kamino.pipeline.output.in_blocks import takes_blocks
-        from kamino.pipeline.output.writing import write_drawn
+        from kamino.pipeline.output.draws import DrawRequest, draw_into
 
         path_from(path, what="table to write")
-        rows, rng = self._drawing(num_rows, seed, draw_number, to_file=not given and takes_blocks(path))
+        asked = DrawRequest(num_rows=num_rows, given=given, seed=seed, draw_number=draw_number)
         with quietly(), shown(progress, Stage.SAMPLE, Stage.WRITE, Stage.CHECK) as told:
             ways = Ways(
                 sweeps=sweeps,
@@ -514,9 +422,17 @@ class Synthesizer(Parameterised):
                 spreadsheet_safe=spreadsheet_safe,
                 workers=Workers.of(workers),
             )
-            return write_drawn(
-                self.fitted, path, rows, rng, given=given, ways=ways, sign=sign, catalogue=self._catalogue
-            )
+            source = self._source_of_draws()
+            return draw_into(self.fitted, path, asked, source, ways, sign=sign, catalogue=self._catalogue)
+
+    def _source_of_draws(self) -> RandomSource:
+        """The random numbers of the next table."""
+        from kamino.pipeline.output.draws import RandomSource
+
+        if self._random is None:
+            self._random = RandomSource()
+        self._random.seed = self.settings.seed
+        return self._random
 
     def why_whole(
         self, path: str | os.PathLike[str], num_rows: int | None = None, *, given: Given | None = None
@@ -526,32 +442,6 @@ class Synthesizer(Parameterised):
 
         rows = self.fitted.num_rows if num_rows is None else num_rows
         return why_whole(self.fitted, path, rows, given=given)
-
-    def _drawing(
-        self, num_rows: int | None, seed: int | None, draw_number: int, *, to_file: bool = False
-    ) -> tuple[int, np.random.Generator]:
-        """How many rows to draw, and the source of randomness: the operating system's, unless there is a seed."""
-        import numpy as np
-
-        from kamino.pipeline.output.in_blocks import in_blocks
-        from kamino.pipeline.plan.hopeless import refuse_beyond_a_day, refuse_beyond_memory
-
-        for name, number in (("num_rows", num_rows), ("seed", seed), ("draw_number", draw_number)):
-            if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
-                raise InputError(f"found {name} {number!r} of type {type(number).__name__}; expected a whole number")
-            if name != "num_rows" and number is not None and number < 0:
-                raise InputError(f"found {name} {number}; expected 0 or more")
-        if not (to_file and num_rows is not None and in_blocks(self.fitted, num_rows)):
-            refuse_beyond_memory(num_rows, len(self.fitted.schema))
-        refuse_beyond_a_day(num_rows, len(self.fitted.schema))
-        chosen = seed if seed is not None else self.settings.seed
-        key = None if chosen is None else [chosen, draw_number]
-        if chosen is None and self._draw_seed is not None:
-            # The first draw of a run that went on is the first draw of that run; later ones differ from it.
-            key = [self._draw_seed, draw_number, self._num_draws]
-            self._num_draws += 1
-        rng = np.random.default_rng(key)
-        return self.fitted.num_rows if num_rows is None else num_rows, rng
 
     def certificate(
         self,
@@ -605,19 +495,3 @@ class Synthesizer(Parameterised):
         synthesizer = cls(fitted.schema, fitted.constraints, **chosen)
         synthesizer._fitted = fitted
         return synthesizer
-
-
-def _with_keys(constraints: Constraints, catalogue: Catalogue | None) -> Constraints:
-    """The constraints, and the keys of one column that a database declares, whose values are made up all different."""
-    alone = [key[0] for key in catalogue.keys if len(key) == 1] if catalogue is not None else []
-    declared = Constraints.parse("\n".join(f"key ({print_name(name)})" for name in alone), source="catalogue")
-    return Constraints((*constraints, *(each for each in declared if each not in constraints.items)))
-
-
-def _how(reading: Reading | None, query: str | None) -> Reading:
-    """What was said of reading, in one form."""
-    from kamino.io import Reading
-
-    if query is None:
-        return reading or Reading()
-    return replace(reading or Reading(), query=query)

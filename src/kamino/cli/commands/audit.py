@@ -115,26 +115,14 @@ def audit(
 
 def _audit_table(synthesizer: Synthesizer, data: str, reading: Reading, runs: int | None, *, as_json: bool) -> None:
     from kamino.audit.auditing import CHECKS, audit
-    from kamino.audit.subjects import subject_of
-    from kamino.io import is_untyped, read_table
-    from kamino.pipeline.inputs import named_by
+    from kamino.audit.subjects import subject_of_run
 
-    guarded = not synthesizer.settings.trust_domain
-    how = named_by(reading, data, synthesizer.schema, synthesizer.settings.privacy_unit.column)
-    table = read_table(data, reading=how, private=guarded)
-    subject = subject_of(
-        "this table",
-        table,
-        synthesizer.schema,
-        synthesizer.constraints,
-        synthesizer.settings,
-        untyped=guarded and is_untyped(data),
-        dated=is_untyped(data),
-        folder=synthesizer.folder,
-    )
+    request = synthesizer.job(data, reading=reading).request
+    subject = subject_of_run("this table", data, request)
     result = audit(subject, runs=runs, track=track)
     if as_json:
-        typer.echo(json.dumps({"note": FOR_THE_OWNER, **result.to_json()}, indent=2))
+        planned = None if subject.plan is None else subject.plan.to_json()
+        typer.echo(json.dumps({"note": FOR_THE_OWNER, **result.to_json(), "plan": planned}, indent=2))
     else:
         print_audit(output_console(), result, CHECKS)
     if not result.passed:

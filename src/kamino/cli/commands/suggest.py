@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import pyarrow as pa
@@ -28,19 +26,16 @@ from kamino.cli.options import (
     reading_of,
     tell,
 )
-from kamino.constraints import Constraints
 from kamino.engine import keep_rows, with_types
+from kamino.engine.judging import Suggestion
 from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import InputError, visible
-from kamino.io import read_table
 from kamino.io.text import read_text
-from kamino.pipeline import Settings
-from kamino.pipeline.fitting import open_gate
-from kamino.pipeline.inputs import named_by, refuse_unread
-from kamino.pipeline.ledgering import LedgerUse, RunFacts, open_run, standing
+from kamino.pipeline import Engine, Job, Settings
+from kamino.pipeline.ledgering import RunFacts, standing
+from kamino.pipeline.opening import RunRequest
 from kamino.pipeline.output.release_mark import spent_of
-from kamino.pipeline.spending import telling_what_is_spent
-from kamino.privacy.durable.durable_run import DurableRun
+from kamino.privacy import Gate
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Schema, check_columns
 
@@ -82,42 +77,26 @@ def suggest(
     known = None
     if schema is not None:
         known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed, accept=accept)
-    reading = reading_of(query, separator, encoding, columns, drop)
-    refuse_unread(reading, Constraints(), known)
-    facts = RunFacts(
-        command="suggest",
+    settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed, accept=accept, trust_domain=trust_domain)
+    request = RunRequest(
         settings=settings,
         schema=known,
-        query=query,
-        finds_domains=False,
-        more={"trust_domain": trust_domain, **reading.to_json()},
+        reading=reading_of(query, separator, encoding, columns, drop),
+        command="suggest",
+        ledger=ledger_use(ledger, dataset, resume, anchor),
     )
-    with _entered(ledger_use(ledger, dataset, resume, anchor), data, facts) as run:
-        # Types that are inferred from a file depend on all of its rows: without leave, what stands in it is text.
-        how = named_by(reading, data, known, settings.privacy_unit.column)
-        private = PrivateTable(read_table(data, reading=how, private=not trust_domain))
-        if not private.names:
-            raise InputError("found a table without columns; expected at least one")
-        if known is not None:
-            _check_typed(private, known)
-        gate = open_gate(settings)
-        if run is not None:
-            run.attach(gate)
-        with telling_what_is_spent(gate.ledger.to_dict, settings, resumable=run is not None):
-            # The unit's column may be a key, which typing leaves out: rows are chosen before.
-            private = keep_rows(private, gate)
-            if known is not None:
-                private = with_types(private, known)
-            typed = known is not None or trust_domain
-            ordered = tuple(field.name for field in private.without_rows().schema if typed and is_number(field.type))
-            found = suggest_constraints(private, gate, ordered=ordered)
-        spent = spent_of(gate.ledger.to_dict(), settings)
+    job = Job.open(data, request)
+    with job.entered(_facts(job, trust_domain=trust_domain)) as run:
+        found = _suggested(job, typed=known is not None or trust_domain)
+        spent = spent_of(job.to_json()["ledger"], settings)
         if not spent.is_for_release:
             # A comment of a constraint file: the mark stays with what is pasted or piped elsewhere.
             typer.echo(visible(f"# {spent.told}"))
         for each in found:
             typer.echo(visible(str(each)))
+    if run is not None:
+        tell(standing(run))
+        job.finish()
     error_console().print(
         f"{counted(len(found), 'suggestion')}; spent epsilon {spent.shown_epsilon} at delta {spent.delta:g}, unit: "
         f"{spent.unit}; {spent.told}.",
@@ -126,25 +105,41 @@ def suggest(
     )
 
 
-@contextmanager
-def _entered(use: LedgerUse | None, data: str, facts: RunFacts) -> Iterator[DurableRun | None]:
-    """A run in the durable ledger, if there is one: ended when the block ends well, and else left to go on later."""
-    if use is None:
-        yield None
-        return
-    run = open_run(use, data, facts)
-    try:
-        yield run
-        run.close()
-    except BaseException:
-        run.leave()
-        raise
-    tell(standing(run))
-    run.finish()
+def _facts(job: Job, *, trust_domain: bool) -> RunFacts:
+    """What decides the releases: types are not found, and no domain is."""
+    asked = job.request
+    return RunFacts(
+        command=asked.command,
+        settings=asked.settings,
+        schema=asked.schema,
+        query=asked.reading.query,
+        finds_domains=False,
+        more={"trust_domain": trust_domain, **asked.reading.to_json()},
+    )
+
+
+def _suggested(job: Job, *, typed: bool) -> tuple[Suggestion, ...]:
+    """The constraints that the table seems to keep; where it is typed, orders are looked for too."""
+    schema, columns = job.request.schema, job.facts.columns
+    if not columns.names:
+        raise InputError("found a table without columns; expected at least one")
+    if schema is not None:
+        # A schema that does not fit is refused before anything is spent.
+        check_columns(schema, columns.empty_table())
+
+    def work(private: PrivateTable, gate: Gate) -> tuple[Suggestion, ...]:
+        # The unit's column may be a key, which typing leaves out: rows are chosen before.
+        private = keep_rows(private, gate)
+        if schema is not None:
+            private = with_types(private, schema)
+        ordered = tuple(field.name for field in private.without_rows().schema if typed and is_number(field.type))
+        return suggest_constraints(private, gate, ordered=ordered)
+
+    return job.spend(work)
 
 
 def _settings(
-    schema: Schema | None, *, epsilon: float, delta: float, seed: int | None, accept: bool = False
+    schema: Schema | None, *, epsilon: float, delta: float, seed: int | None, accept: bool, trust_domain: bool
 ) -> Settings:
     """The budget, for the unit that the schema names: the noise and the rows kept of a unit follow from it.
 
@@ -153,12 +148,16 @@ def _settings(
     """
     unit = schema.unit if schema is not None else None
     max_rows = schema.max_rows if schema is not None else None
-    return Settings(epsilon=epsilon, delta=delta, unit=unit, max_rows=max_rows, seed=seed, accept=accept)
-
-
-def _check_typed(private: PrivateTable, schema: Schema) -> None:
-    """Refuse, before anything is spent, a schema that does not fit the columns of the table."""
-    check_columns(schema, private.without_rows())
+    return Settings(
+        epsilon=epsilon,
+        delta=delta,
+        unit=unit,
+        max_rows=max_rows,
+        seed=seed,
+        accept=accept,
+        trust_domain=trust_domain,
+        engine=Engine.MEMORY,
+    )
 
 
 def is_number(kind: pa.DataType) -> bool:
