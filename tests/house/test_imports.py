@@ -18,6 +18,7 @@ STAGES = (
     "late_imports",
     "nameless",
     "errors",
+    "advice",
     "limits",
     "arrays",
     "schema",
@@ -32,7 +33,7 @@ STAGES = (
     "cli",
 )
 EDGES = {
-    "io": {"errors", "late_imports", "limits", "nameless", "schema", "io"},
+    "io": {"advice", "errors", "late_imports", "limits", "nameless", "schema", "io"},
     "datasets": {"datasets", "errors"},
     "testing": {"errors", "privacy", "testing"},
 }

@@ -67,8 +67,8 @@ def test_values_of_one_person_are_refused() -> None:
         Synthesizer(**ASKED).dry_run(table)
     said = str(refused.value)
     assert "real ones would be written, whatever epsilon is" in said
-    assert "--drop name --drop address" in said
-    assert "--accept (real ones are written, on your word). Nothing was spent" in said
+    assert "Reading(drop=('name', 'address'" in said
+    assert "accept=True (real ones are written, on your word). Nothing was spent" in said
     for name in table.column_names:
         for cell in table.column(name).drop_null().to_pylist():
             assert str(cell) not in said or cell == "none"
