@@ -21,9 +21,13 @@ from kamino.testing.strangers import strangers
 # Tests are to see every warning, also those that users are spared.
 stages.QUIET = False
 
-# `make test` tries the same examples every time, however busy the machine is; `make test-slow` tries new ones.
-settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make test` tries the same examples every time, however busy the machine is; `make test-slow` tries new ones, and
+# `make quick` a twentieth of them: see `tests.trying`.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("exploring", settings.get_profile("steady"), derandomize=False, print_blob=True)
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=5)
 settings.load_profile("steady")
 
 # Searches for parameters price the same mechanisms again and again, and one price takes a second. It is a function of

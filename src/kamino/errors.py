@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 # What a terminal obeys or does not show: control characters, line and paragraph separators, marks that turn the
 # direction of text, invisible spaces, halves of pairs.
@@ -51,7 +52,12 @@ def _escape(character: str) -> str:
 
 
 class KaminoError(ValueError):
-    """The root of all errors raised on purpose; also a `ValueError`. Its text is safe to print."""
+    """The root of all errors raised on purpose; also a `ValueError`. Its text is safe to print.
+
+    `advice` is what the text was made of, where there is something to do: a code, what it is about, and remedies.
+    """
+
+    advice: Any = None
 
     def __str__(self) -> str:
         return visible(super().__str__(), keep="\n")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import violations
 from tests.constraints.strategies import constraints, predicates, tables
+from tests.trying import examples
 
 from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, FindingKind, analyse, classify
 from kamino.constraints.analysis.canonical import same_meaning
@@ -71,7 +72,7 @@ def test_trivial_is_found(text: str) -> None:
     assert [kind for kind, _, _ in findings(text)] == ["trivial"]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tables(max_rows=6), st.lists(predicates(), min_size=2, max_size=6))
 def test_trivial_constraints_are_never_violated(table: object, found: list[object]) -> None:
     from kamino.constraints.language.parser import speak_of_t1
@@ -95,7 +96,7 @@ def test_contradictions_name_the_smallest_set() -> None:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(max_rows=4), st.lists(constraints(max_predicates=2), min_size=1, max_size=5))
 def test_contradictory_sets_allow_no_row(table: object, found: list[DenialConstraint]) -> None:
     rows = table.to_pylist()  # type: ignore[attr-defined]
@@ -113,7 +114,7 @@ def test_duplicates_in_other_words() -> None:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(), constraints(max_predicates=3), st.randoms(use_true_random=False))
 def test_duplicates_have_equal_counts(table: object, constraint: DenialConstraint, random: object) -> None:
     other = list(constraint.predicates)
@@ -146,7 +147,7 @@ def test_implied_by_a_stronger_constraint() -> None:
     assert findings("soft: key (a)\na -> c") == []  # a soft constraint promises nothing
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(tables(max_rows=6), st.lists(constraints(max_predicates=3), min_size=2, max_size=5))
 def test_implied_constraints_add_nothing(table: object, found: list[DenialConstraint]) -> None:
     rows = table.to_pylist()  # type: ignore[attr-defined]
@@ -155,7 +156,7 @@ def test_implied_constraints_add_nothing(table: object, found: list[DenialConstr
             assert violations(finding.constraint, rows) == []
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(constraints(max_predicates=2), min_size=2, max_size=6))
 def test_implied_never_drops_both(found: list[DenialConstraint]) -> None:
     # The passes go from the last constraint to the first: what was dropped before may not justify a later drop.

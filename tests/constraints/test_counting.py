@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import missing, violations
 from tests.constraints.strategies import NUMERIC, TEXT, constraints, tables
+from tests.trying import examples
 
 from kamino.constraints.collection import Constraints
 from kamino.constraints.counting.brute import count_pairs
@@ -29,13 +30,13 @@ from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.tree import DenialConstraint
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(tables(), constraints())
 def test_counts_match_brute_force(table: pa.Table, constraint: DenialConstraint) -> None:
     assert count_violations(table, constraint) == len(violations(constraint, table.to_pylist()))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tables(), constraints())
 def test_counts_per_row_match_brute_force(table: pa.Table, constraint: DenialConstraint) -> None:
     expected = np.zeros(table.num_rows, dtype=int)
@@ -44,7 +45,7 @@ def test_counts_per_row_match_brute_force(table: pa.Table, constraint: DenialCon
     assert violations_per_row(table, constraint).tolist() == expected.tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(), constraints(), st.integers(0, 6))
 def test_found_violations_are_violations(table: pa.Table, constraint: DenialConstraint, limit: int) -> None:
     truth = {frozenset(pair) for pair in violations(constraint, table.to_pylist())}
@@ -53,7 +54,7 @@ def test_found_violations_are_violations(table: pa.Table, constraint: DenialCons
     assert len(set(found)) == len(found) == min(limit, len(truth))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables(), constraints(), st.randoms(use_true_random=False))
 def test_counts_ignore_row_order(table: pa.Table, constraint: DenialConstraint, random: Any) -> None:
     order = list(range(table.num_rows))
@@ -62,7 +63,7 @@ def test_counts_ignore_row_order(table: pa.Table, constraint: DenialConstraint, 
     assert count_violations(shuffled, constraint) == count_violations(table, constraint)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     tables(),
     st.sampled_from([*((a, b) for a in NUMERIC for b in NUMERIC), *((a, b) for a in TEXT for b in TEXT)]),

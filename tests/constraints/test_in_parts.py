@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.constraints import Constraints, count_violations
 from kamino.constraints.counting import in_parts
@@ -62,7 +63,7 @@ def table_of(rows: int, rng: np.random.Generator, spread: int) -> pa.Table:
     )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 60), st.integers(1, 25), st.integers(1, 6), st.integers(0, 2**32))
 def test_counts_in_parts_are_those_of_the_table(rows: int, part: int, spread: int, seed: int) -> None:
     table = table_of(rows, np.random.default_rng(seed), spread)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import sqlglot
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import missing
 from tests.constraints.strategies import predicates
+from tests.trying import examples
 
 from kamino.constraints import Constraints, DenialConstraint, ValueType, print_constraint
 from kamino.constraints.language.expressions import And, Expression, Not, Or, alternatives
@@ -51,7 +52,7 @@ any_predicate = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(any_predicate, min_size=1, max_size=4), strengths)
 def test_print_then_parse_is_identity(found: list[Any], strength: Strength) -> None:
     constraint = DenialConstraint(predicates=speak_of_t1(tuple(found)), strength=strength)
@@ -314,7 +315,7 @@ def truth(expression: Expression, row: dict[str, Any]) -> bool | None:
             return bool(getattr(operator, compare)(a, b))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(expressions, st.data())
 def test_alternatives_keep_truth(expression: Expression, data: st.DataObject) -> None:
     numbers = st.none() | st.integers(-1, 1)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.durable.planning import gaussian, planned
+from tests.trying import examples
 
 from kamino.errors import LedgerError
 from kamino.privacy.durable import hash_chain as chain_module
@@ -249,7 +250,7 @@ def test_wrong_lines_with_right_hashes_are_refused(tmp_path: Path, what: str) ->
         DurableLedger.read(path)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_whatever_the_bytes_a_ledger_error(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed.ledger"

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.durable.planning import BUDGET, delta_event, gaussian, planned
+from tests.trying import examples
 
 from kamino.errors import BudgetError, LedgerError
 from kamino.privacy.accounting.accountant import epsilon
@@ -30,6 +31,7 @@ from kamino.privacy.durable import hash_chain
 from kamino.privacy.durable.store import DurableLedger
 hash_chain.PATIENCE_SECONDS = 3_600.0  # on a busy machine, one of eight may have to wait for long
 sys.path.insert(0, sys.argv[3])
+from tests.trying import examples
 from tests.durable.planning import gaussian, planned
 
 path, share = sys.argv[1], float(sys.argv[2])
@@ -213,7 +215,7 @@ def test_sampled_runs_cost_more_than_they_can() -> None:
         assert gauss <= response + 1e-12
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     shares=st.lists(st.floats(1e-6, 0.05), min_size=1, max_size=12), deltas=st.lists(st.floats(1e-9, 3e-7), max_size=4)
 )

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.durable.planning import BUDGET, planned
 from tests.durable.set_back import ATTACKS, STOPS, StoppedError
 from tests.durable.test_chain import chained
+from tests.trying import examples
 from typer.testing import CliRunner
 
 from kamino.cli.app import app
@@ -128,7 +129,7 @@ ACTS = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(acts=st.lists(ACTS, min_size=2, max_size=9))
 def test_one_charge_shows_one_draw(tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[Any, ...]]) -> None:
     """However a run is ended and whatever copy is put back: noise is of the system, and no number is seen twice."""

@@ -158,7 +158,7 @@ def test_a_run_whose_columns_changed_does_not_go_on(tmp_path: Path, monkeypatch:
     write_table(TABLE, data)
     stopped(monkeypatch, synthesizer(path, schema=None, rules="", anyway=True), 4, data)
     write_table(TABLE.drop_columns(["zone"]), data)
-    with pytest.raises(LedgerError, match=r"charge 3 \(counts\) is another one than was stored.*--no-resume"):
+    with pytest.raises(LedgerError, match=r"charge 3 \(counts\) is another one than was stored.*resume=False"):
         synthesizer(path, schema=None, rules="", anyway=True).fit(data)
     assert runs_in(path) == [(5, None)]
     synthesizer(path, schema=None, rules="", anyway=True, resume=False).fit(data)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.constraints import Constraints, DenialConstraint
 from kamino.engine.paper_weights import (
@@ -43,7 +44,7 @@ def matrix(rows: np.ndarray, constraints: tuple[DenialConstraint, ...] = SOFT) -
     return violation_matrix(CODEC, {n: rows[:, i] for i, n in enumerate("abc")}, constraints)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(st.integers(2, 9), st.integers(0, 10**6))
 def test_the_matrix_moves_within_its_sensitivity(most: int, seed: int) -> None:
     """A row comes into a free place, or gives way to another: the two moves that the proof is made of."""

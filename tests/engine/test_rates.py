@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.sampling.fakes import FakeModel
+from tests.trying import examples
 
 from kamino.constraints import Constraints, count_violations
 from kamino.engine import rates
@@ -90,7 +91,7 @@ def test_replay_passes_for_rates(num_rows: float, replays: Callable[..., None]) 
     replays(seen, table)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 @given(st.integers(1, 12), st.integers(0, 10**6), st.integers(2, 15), st.data())
 def test_rates_move_within_their_sensitivity(num_rows: int, seed: int, public: int, data: st.DataObject) -> None:
     """Replay compares what a row moves with what was declared; small groups with a small cap come near the bound."""

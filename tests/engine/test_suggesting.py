@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bench.suggest import titanic_like
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.constraints import Constraints, count_violations
 from kamino.engine import broken_rows
@@ -125,7 +126,7 @@ def test_comparisons_within_rows_are_suggested() -> None:
     assert lines == {"check (admitted <= discharged)"}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200, suppress_health_check=list(HealthCheck))
 @given(st.integers(2, 12), st.lists(st.tuples(*[st.integers(-1, 3)] * 2), min_size=3, max_size=12))
 @example(2, [(3, 0)] * 12)
 @example(12, [(3, 0), *[(1, 2)] * 11])
@@ -192,7 +193,7 @@ def out_of_order(table: pa.Table, one: str, other: str, *, falls: bool, groups: 
     return count_out_of_order(Ranks.of(table.column(one)), Ranks.of(table.column(other)), falls=falls, groups=groups)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(ROWS)
 @example([(0, 0, 1), (0, 1, 0), (0, 2, 2)])
 def test_no_row_moves_a_statistic_further(drawn: list[tuple[int, int, int]]) -> None:
@@ -209,7 +210,7 @@ def test_no_row_moves_a_statistic_further(drawn: list[tuple[int, int, int]]) -> 
     assert np.all(np.abs(np.subtract(of(rows), of(other))) <= 1)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(40, suppress_health_check=list(HealthCheck))
 @given(ROWS, st.booleans(), st.booleans())
 def test_rows_out_of_order_are_the_fewest(drawn: list[tuple[int, int, int]], falls: bool, within: bool) -> None:
     table = grouped(np.array(drawn))
@@ -222,7 +223,7 @@ def test_rows_out_of_order_are_the_fewest(drawn: list[tuple[int, int, int]], fal
     assert out_of_order(table, "x", "y", falls=falls, groups=groups) == fewest
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.integers(0, 12), max_size=60), st.integers(0, 4))
 def test_runs_at_once_count_as_numbers_do(drawn: list[int], sorted_parts: int) -> None:
     """Whether runs are taken at once is a question of speed; runs of any length, also of equal numbers, are drawn."""
@@ -365,7 +366,7 @@ def test_what_an_owner_determines_does_not_determine_the_owner() -> None:
         assert lines == {"owner -> balance", "owner -> nation", "owner -> segment"}
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.tuples(st.sets(st.sampled_from("abcd"), min_size=1, max_size=2), st.sampled_from("abcd"))))
 def test_what_is_left_implies_the_rest(drawn: list[tuple[set[str], str]]) -> None:
     found = list(dict.fromkeys((tuple(sorted(left)), right) for left, right in drawn if right not in left))

@@ -6,8 +6,9 @@ from datetime import date, datetime
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.constraints.strategies import tables
+from tests.trying import examples
 
 from kamino.evaluate.measure.columns import Kind
 from kamino.evaluate.measure.histograms import NUM_BINS, TOP_VALUES, Bar, histogram
@@ -65,7 +66,7 @@ def test_nothing_to_show() -> None:
     assert histogram(column([None, None], pa.int64()), column([1], pa.int64())).rest[0].label == "null"
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables(), tables())
 def test_histogram_shares_add_up(true: pa.Table, synthetic: pa.Table) -> None:
     for name in set(true.column_names) & set(synthetic.column_names):

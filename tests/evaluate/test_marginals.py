@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.constraints.strategies import tables
+from tests.trying import examples
 
 from kamino.evaluate.measure import marginals
 from kamino.evaluate.measure.marginals import compare_marginals, split_halves
@@ -34,7 +35,7 @@ def test_known_distances() -> None:
     assert (three.total, len(three.by_attributes), three.mean) == (1, 1, 0.25)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(), tables())
 def test_compare_marginals_agrees_with_plain_distances(true: pa.Table, synthetic: pa.Table) -> None:
     names = [name for name in true.column_names if name in synthetic.column_names]

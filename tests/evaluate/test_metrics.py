@@ -7,9 +7,10 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.constraints.strategies import tables
+from tests.trying import examples
 
 from kamino.errors import InputError
 from kamino.evaluate.measure.metrics import bin_tables, bin_tables_by_mass, distances_of, marginal_distances
@@ -49,7 +50,7 @@ def test_missing_columns_are_named() -> None:
         marginal_distances(pa.table({"x": [1], "y": [1]}), pa.table({"x": [1]}), order=1)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(tables())
 def test_a_table_is_at_no_distance_from_itself(table: pa.Table) -> None:
     assert marginal_distances(table, table, order=2).maximum == 0
@@ -65,7 +66,7 @@ def bins_by_counting(true: list[float | None], values: list[float | None], num_b
 NUMBERS = st.lists(st.sampled_from([None, 0, 1, 2, 3, 50, 51.5, 1000]), max_size=30)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(NUMBERS, NUMBERS, st.integers(1, 20))
 def test_bins_of_equal_mass_agree_with_counting(
     true: list[float | None], synthetic: list[float | None], num_bins: int

@@ -8,8 +8,9 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.evaluate.measure.rank_correlation import average_ranks, compare_ranks, ordered_columns, spearman
 
@@ -36,7 +37,7 @@ def as_table(rows: list[tuple[float | None, ...]]) -> pa.Table:
     return pa.table({name: pa.array([row[i] for row in rows], pa.float64()) for i, name in enumerate("abc")})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(ROWS, ROWS)
 def test_rank_correlations_agree_with_brute_force(
     true: list[tuple[float | None, ...]], synthetic: list[tuple[float | None, ...]]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import InputError
 from kamino.io import read_table
@@ -103,7 +104,7 @@ CELLS = st.sampled_from(["", "1", "-3", "01", "1.5", "true", "x", "nan", "2024-0
 
 
 @given(st.lists(CELLS, min_size=1, max_size=6), st.integers(0, GLANCE_ROWS * 2), st.randoms())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_type_does_not_depend_on_row_order(cells: list[str], padding: int, rng: random.Random) -> None:
     cells = cells + [cells[0]] * padding
     shuffled = rng.sample(cells, len(cells))
@@ -155,7 +156,7 @@ def test_gzip(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(alphabet='ab",\n\r ü', max_size=6), min_size=1, max_size=8))
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_quoting_as_python_writes_it(tmp_path: Path, values: list[str]) -> None:
     import csv
 

@@ -33,7 +33,7 @@ def test_separators_and_encodings_are_found(tmp_path: Path, separator: str, enco
 
 def test_separators_and_encodings_are_given(tmp_path: Path) -> None:
     path = written(tmp_path, "t.csv", "a:b,c\n1:é\n", "latin-1")
-    with pytest.raises(InputError, match=r"not UTF-8.*--encoding"):
+    with pytest.raises(InputError, match=r"not UTF-8.*Reading\(encoding="):
         read_table(path)
     reading = Reading(separator=":", encoding="latin-1")
     assert read_table(path, reading=reading).to_pydict() == {"a": [1], "b,c": ["é"]}
@@ -44,7 +44,7 @@ def test_separators_and_encodings_are_given(tmp_path: Path) -> None:
 
 
 def test_a_row_that_does_not_fit_names_the_separator(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"t\.csv:2: the row has 1 cells, expected 2.*--separator"):
+    with pytest.raises(InputError, match=r"t\.csv:2: the row has 1 cells, expected 2.*Reading\(separator="):
         read_table(written(tmp_path, "t.csv", "note; or remark\nx\n"))
 
 

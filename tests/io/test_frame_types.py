@@ -12,9 +12,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.io.oddities import THEMES
+from tests.trying import examples
 
 from kamino import Schema, Synthesizer
 from kamino.io import Reading, read_table
@@ -143,7 +144,7 @@ def _sealed_type(name: str, kind: Any) -> Any:
     return pd.Series([""]).dtype if kind is np.dtype(object) else kind
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(30, suppress_health_check=list(HealthCheck))
 @given(frames(), st.booleans())
 def test_frames_come_back_with_their_types(frame: Any, trusted: bool) -> None:
     made = Synthesizer(trust_domain=trusted, anyway=True, seed=1).fit(frame).sample(5)
@@ -189,7 +190,7 @@ def test_the_kind_of_a_frame_depends_on_no_cell() -> None:
 CELLS = [*THEMES.values(), (1, 2.5), (dt.datetime(2024, 1, 1), pd.Timestamp(1)), (Decimal(1), Decimal("2.5"))]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(CELLS), st.sampled_from(CELLS))
 def test_no_cell_decides_what_comes_back(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
     """Frames of one library that are sealed as the same table have one kind, whatever their cells were found to be."""

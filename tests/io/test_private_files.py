@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import InputError
 from kamino.io import Reading, read_table
@@ -53,7 +54,7 @@ def private_rows(path: Path, content: bytes, **reading: object) -> list[tuple[ob
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map(b"".join))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_odd_row_changes_no_other(tmp_path: Path, odd: bytes) -> None:
     path = tmp_path / "t.csv"
     whole = b"a,b\n" + b"\n".join(ROWS) + b"\n"
@@ -214,7 +215,7 @@ def test_a_damaged_workbook_is_told(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_damage_of_a_workbook_is_a_fault(tmp_path: Path, seed: int) -> None:
     """Whatever bytes of the archive or of the sheet are changed, it is read or refused."""
     rng = random.Random(seed)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import InputError
 from kamino.io import read_table, write_table
@@ -57,7 +58,7 @@ def tables(draw: st.DrawFn, types: dict[pa.DataType, st.SearchStrategy[object]])
 
 
 @given(tables(CSV_TYPES))
-@settings(max_examples=150, deadline=None, suppress_health_check=NO_FIXTURE_CHECK)
+@examples(150, suppress_health_check=NO_FIXTURE_CHECK)
 def test_csv_round_trip(tmp_path: Path, table: pa.Table) -> None:
     # A column of infinities alone has no number in it, and stays text.
     finite = [
@@ -73,7 +74,7 @@ def test_csv_round_trip(tmp_path: Path, table: pa.Table) -> None:
 
 
 @given(tables(PARQUET_TYPES))
-@settings(max_examples=80, deadline=None, suppress_health_check=NO_FIXTURE_CHECK)
+@examples(80, suppress_health_check=NO_FIXTURE_CHECK)
 def test_parquet_round_trip(tmp_path: Path, table: pa.Table) -> None:
     write_table(table, tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").equals(table)

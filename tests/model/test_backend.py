@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
+from tests.trying import examples
 
 from kamino.errors import ModelError
 from kamino.model import Hints, MarginalSettings, ModelAttribute, fit_marginal, order_attributes
@@ -62,7 +63,7 @@ def schemas(draw):
     return columns, attributes, Hints(functional=tuple(functional))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(schemas(), st.sampled_from([0.1, 1.0, 1.0, 10.0]))
 def test_every_schema_spends_the_whole_budget(schema, noise_multiplier):
     columns, attributes, hints = schema

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer
+from tests.trying import examples
 
 from kamino.model.marginal.fit_marginal import fit_marginal
 from kamino.model.marginal.frame import Frame
@@ -37,7 +38,7 @@ def measured_of(sizes: list[int], rng: np.random.Generator) -> list[Measurement]
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_masks_leave_the_model_within_its_size(data: st.DataObject) -> None:
     """Whatever the masks and the order of drawing; those that are kept are as they were."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

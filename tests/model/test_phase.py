@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -34,7 +34,6 @@ def runs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return np.cumsum(width) - width, width
 
 
-@settings(deadline=None)
 @given(phase_weights(), runs())
 def test_sums_match_codes_listed_one_by_one(weights: PhaseWeights, found: tuple[np.ndarray, np.ndarray]) -> None:
     starts, width = found
@@ -46,7 +45,6 @@ def test_sums_match_codes_listed_one_by_one(weights: PhaseWeights, found: tuple[
         assert np.array_equal(counts, np.bincount(weights.phase(codes), minlength=weights.phase.count))
 
 
-@settings(deadline=None)
 @given(phase_weights())
 def test_the_weight_of_a_phase_is_the_product_of_its_digits(weights: PhaseWeights) -> None:
     codes = np.arange(weights.phase.cycle)
@@ -57,7 +55,6 @@ def test_the_weight_of_a_phase_is_the_product_of_its_digits(weights: PhaseWeight
     assert np.isclose(weights.table.mean(), 1.0, rtol=1e-4)
 
 
-@settings(deadline=None)
 @given(phase_weights(), runs(), st.integers(0, 2**32))
 def test_codes_of_a_run_sum_to_one(weights: PhaseWeights, found: tuple[np.ndarray, np.ndarray], seed: int) -> None:
     starts, width = found
@@ -103,7 +100,6 @@ def test_draws_follow_the_weights(weights: PhaseWeights, width: int) -> None:
     assert width == 1 or _fits(counts, weights(np.arange(41, 41 + width)))
 
 
-@settings(deadline=None)
 @given(phase_weights(), st.integers(0, 500), st.integers(1, 400))
 def test_evenly_spread_points_give_every_phase_its_share(weights: PhaseWeights, start: int, width: int) -> None:
     """Each stretch of points that leads to a phase, or to a code of a cut cycle, is as long as its weight."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.memory import MemoryMeasurer, ReplayMeasurer
 
@@ -71,7 +71,6 @@ def test_joint_without_noise_is_the_table() -> None:
     np.testing.assert_allclose(joint, table / table.sum(), atol=1e-6)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(2, 40), st.integers(2, 40), st.floats(0.1, 50), st.integers(0, 2**32))
 def test_joint_has_its_margins(a: int, b: int, sigma: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -101,7 +101,7 @@ def test_what_is_public_is_not_paid_for(tmp_path: Path) -> None:
 def test_a_useless_table_is_refused_early(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     path = write(tmp_path, pa.table({f"c{i}": rng.choice([f"v{k}" for k in range(400)], 600) for i in range(8)}))
-    with pytest.raises(InputError, match=r"found no useful domain for \d of 8 columns .* or say --anyway") as caught:
+    with pytest.raises(InputError, match=r"found no useful domain for \d of 8 columns .* or say anyway=True") as caught:
         Synthesizer(seed=1).fit(path)
     assert "epsilon 0." in caught.value.__notes__[0]
     made = Synthesizer(seed=1, anyway=True).fit(path)
@@ -132,7 +132,9 @@ def visits(persons: int, each: int) -> tuple[pa.Table, Schema]:
 def test_a_table_of_noise_is_refused(tmp_path: Path) -> None:
     """Thirty persons with 40 rows each: what one of them may move is larger than all that is there to be seen."""
     made, declared = visits(30, 40)
-    said = r"found about [\d,]+ rows .* counts of 12 of 12 columns .* may be off by as many.* \(--max-rows\).* --anyway"
+    said = (
+        r"found about [\d,]+ rows .* counts of 12 of 12 columns .* may be off by as many.* \(max_rows\).* anyway=True"
+    )
     open_ended = declared.with_attribute("c0", Categorical())
     with pytest.raises(InputError, match=said) as caught:
         Synthesizer(open_ended, unit="who", max_rows=40, seed=0).fit(made)

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.constraints import Constraints, count_violations
 from kamino.engine.group_sizes import count_group_sizes, release_group_sizes, sensitivity_of_sizes, size_cells
@@ -134,7 +135,7 @@ def test_replay_passes_for_groups(replays: Any) -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     sizes=st.lists(st.sampled_from([1, 1, 2, 3, 4, 5, 6, 8, 9]), min_size=1, max_size=5),
     gone=st.integers(0, 4),

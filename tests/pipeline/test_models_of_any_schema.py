@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.schema import strategies
+from tests.trying import examples
 
 from kamino import Synthesizer
 from kamino.constraints.language.printer import print_name
@@ -82,14 +83,14 @@ TOO_SLOW = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthChe
 
 
 @GIVEN
-@settings(max_examples=12, deadline=None, suppress_health_check=TOO_SLOW)
+@examples(12, suppress_health_check=TOO_SLOW)
 def test_a_model_of_any_schema_can_be_loaded(tmp_path: Path, attributes: dict[str, Any], form: str) -> None:
     _check_model(attributes, form, tmp_path)
 
 
 @pytest.mark.slow
 @GIVEN
-@settings(max_examples=1200, deadline=None, suppress_health_check=TOO_SLOW)
+@examples(1200, suppress_health_check=TOO_SLOW)
 def test_a_model_of_any_of_many_schemas_can_be_loaded(tmp_path: Path, attributes: dict[str, Any], form: str) -> None:
     _check_model(attributes, form, tmp_path)
 

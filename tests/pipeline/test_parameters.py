@@ -32,11 +32,12 @@ def test_every_setting_is_a_keyword() -> None:
     keywords = inspect.signature(Synthesizer).parameters
     # What fixes the draws of a run that goes on is not for users to give.
     given = [each for each in fields(Settings) if each.name != "draw_seed"]
+    explained = " ".join((inspect.getdoc(Synthesizer) or "").split())
     assert set(keywords) == {"schema", "constraints", "preset", "ledger", "dataset"} | {each.name for each in given}
     for each in given:
         assert keywords[each.name].kind is inspect.Parameter.KEYWORD_ONLY
         assert keywords[each.name].default in (None, each.default)
-        assert f"\n    {each.name}: " in (inspect.getdoc(Synthesizer) or ""), f"{each.name} is not explained"
+        assert f" {each.name}: {each.metadata['text']} " in explained, f"{each.name} is explained in other words"
     assert Synthesizer().settings == Settings()
 
 

@@ -11,8 +11,9 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.errors import PrivacyError, SamplingError
@@ -170,14 +171,14 @@ def run(case: Case, folder: Path) -> tuple[RunPlan, Fitted, tuple[Entry, ...]]:
     return plans[-1], fitted, gate.ledger.entries
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases())
 def test_the_ledger_is_what_was_planned(case: Case, tmp_path: Path) -> None:
     check_ledger(case, tmp_path)
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases())
 def test_the_ledger_is_what_was_planned_in_many_runs(case: Case, tmp_path: Path) -> None:
     check_ledger(case, tmp_path)

@@ -13,9 +13,10 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.cli.test_check_command import kamino
 from tests.contracts.servers import fill_postgres, postgres
+from tests.trying import examples
 
 from kamino import Synthesizer
 from kamino.engine import own_values
@@ -66,8 +67,8 @@ def test_values_of_one_person_are_refused() -> None:
         Synthesizer(**ASKED).dry_run(table)
     said = str(refused.value)
     assert "real ones would be written, whatever epsilon is" in said
-    assert "--drop name --drop address" in said
-    assert "--accept (real ones are written, on your word). Nothing was spent" in said
+    assert "Reading(drop=('name', 'address'" in said
+    assert "accept=True (real ones are written, on your word). Nothing was spent" in said
     for name in table.column_names:
         for cell in table.column(name).drop_null().to_pylist():
             assert str(cell) not in said or cell == "none"
@@ -157,7 +158,7 @@ def test_a_person_with_several_rows_has_values_of_its_own() -> None:
     texts=st.booleans(),
     as_category=st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_values_of_single_units(rows: list[Any], cuts: list[int], texts: bool, as_category: bool) -> None:
     """Counted by hand: the units of each value, of rows or of another column, up to three."""
     values = [None if value is None else f"v{value}" if texts else value for value, _, _ in rows]

@@ -6,8 +6,9 @@ import time
 import dp_accounting
 import pytest
 from dp_accounting import pld
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import PrivacyError
 from kamino.privacy import Budget, DeltaEvent, GaussianEvent, Neighbours, PoissonGaussianEvent, epsilon
@@ -37,7 +38,7 @@ def library_price(events, relation, delta=DELTA):
     return composed.get_epsilon(delta)
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(st.lists(counted, min_size=1, max_size=3), st.sampled_from(Neighbours))
 def test_price_equals_dp_accounting(events, relation):
     # The library rounds each loss up to a multiple of 1e-4, so its own price grows a little with the list.
@@ -60,7 +61,7 @@ def test_price_of_each_event_equals_dp_accounting(event, relation):
 
 
 @given(st.floats(1.0, 50.0), st.floats(1e-9, 1e-2), st.integers(1, 100))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_closed_form_agrees_with_pld(multiplier, delta, count):
     multiplier *= math.sqrt(count)
     ours = epsilon([(GaussianEvent(noise_multiplier=multiplier), count)], delta=delta)
@@ -74,7 +75,7 @@ def test_known_price_of_sampled_gaussian():
     assert epsilon(events, delta=DELTA, neighbours=Neighbours.REPLACE) == pytest.approx(0.849, abs=5e-4)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(counted, st.integers(1, 30), st.sampled_from(Neighbours))
 def test_n_at_once_costs_n_times(pair, n, relation):
     event, _ = pair

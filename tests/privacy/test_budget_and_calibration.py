@@ -3,8 +3,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy import (
@@ -44,7 +45,7 @@ def test_one_release_has_the_known_multiplier():
     assert event.noise_multiplier == pytest.approx(4.2247, abs=5e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(budgets, st.lists(st.floats(0.01, 1.0), min_size=1, max_size=50), st.floats(0, 0.9))
 def test_shares_of_mu_fit_the_budget(budget, weights, reserved):
     reserved_delta = reserved * budget.delta
@@ -57,7 +58,7 @@ def test_shares_of_mu_fit_the_budget(budget, weights, reserved):
     assert 0.999 * budget.epsilon <= price <= budget.epsilon
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     budgets,
     st.lists(st.tuples(st.builds(GaussianEvent, noise_multiplier=st.floats(0.1, 9)), st.integers(1, 9)), min_size=1),

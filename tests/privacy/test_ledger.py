@@ -7,8 +7,9 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy import (
@@ -70,7 +71,7 @@ def test_charge_comes_before_the_draw():
     assert len(gate.ledger.entries) == 1
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.floats(20, 90), st.integers(1, 20), st.sampled_from(Neighbours))
 def test_charging_n_at_once_equals_n_charges(multiplier, n, neighbours):
     budget = Budget(epsilon=1.0, delta=1e-6, neighbours=neighbours)
@@ -83,7 +84,7 @@ def test_charging_n_at_once_equals_n_charges(multiplier, n, neighbours):
         assert at_once.spent(relation) == pytest.approx(one_by_one.spent(relation), rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(
         st.one_of(
@@ -329,7 +330,7 @@ def test_a_query_without_bound_under_add_or_remove_promises_nothing_there():
         GaussianEvent(noise_multiplier=9.0, replace_multiplier=4.0)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.floats(0.5, 60.0), min_size=1, max_size=6), st.sampled_from(list(Neighbours)), st.booleans())
 def test_what_a_ledger_holds_can_be_charged(multipliers, relation, sealed):
     """In any order, and one by one; what it does not hold cannot be charged at once."""

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.sampling.fakes import FakeModel, integers
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, rates
@@ -101,7 +102,7 @@ def plain_strays(rows: Sequence[Row]) -> int:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_broken_rows_are_counted_at_every_size(size: int, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(*[ends(size)] * 3), min_size=1, max_size=12))
@@ -173,7 +174,7 @@ def test_suggestions_with_zeros_stay_within_their_sensitivity() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_rates_stay_within_their_sensitivity_at_every_size(size: int, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(*[ends(size)] * 4), max_size=14))

@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import PrivacyError
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit, SeededNoise, Sensitivity
@@ -122,7 +123,7 @@ def test_senseless_unit_is_refused(column, max_rows):
 cells = st.lists(st.integers(0, 3), min_size=0, max_size=3)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cells, cells)
 def test_unit_sensitivity_bounds_every_move(own, other):
     bound = Sensitivity.of_histogram().for_rows(3)

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scipy import stats
 from tests.constraints.brute_force import violations
@@ -19,6 +19,7 @@ from tests.sampling.brute_force import table_exists
 from tests.sampling.fakes import FakeModel, integers
 from tests.sampling.strategies import problems
 from tests.sampling.test_guarantee import parents_along, rows_of
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
@@ -77,13 +78,13 @@ SIZES = (st.integers(1, 9), st.sampled_from([1, 1, 2, 5, 10]))
 SLOW = list(HealthCheck)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@examples(300, suppress_health_check=SLOW)
 @given(conditions(), *SIZES, st.integers(0, 2**32))
 def test_conditions_hold_with_rules(problem: Problem, size: int, times: int, seed: int) -> None:
     check_condition(problem, size * times, seed, exact=True)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
+@examples(100, suppress_health_check=SLOW)
 @given(conditions(), *SIZES, st.integers(0, 2**32))
 def test_conditions_hold_with_a_drawn_prefix(problem: Problem, size: int, times: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -112,7 +113,7 @@ def check_condition(problem: Problem, num_rows: int, seed: int, *, exact: bool) 
     assert not any(violations(constraint, rows) for constraint in rules)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(conditions())
 def test_conditions_are_checks(problem: tuple[Codec, Constraints, dict[str, np.ndarray]]) -> None:
     codec, _, allowed = problem

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import violations
 from tests.sampling.brute_force import table_exists
 from tests.sampling.fakes import FakeModel, integers
 from tests.sampling.strategies import problems
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
@@ -42,7 +43,7 @@ def parents_along(sequence: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return {name: sequence[max(0, i - 2) : i] for i, name in enumerate(sequence)}
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(400, suppress_health_check=list(HealthCheck))
 @given(problems(), st.integers(0, 2**32))
 def test_random_constraints_hold(problem: tuple[Codec, Constraints, int], seed: int) -> None:
     codec, constraints, num_rows = problem
@@ -75,7 +76,7 @@ def test_columns_break_no_check_before_repair(seed: int) -> None:
         assert broken_constraints(codec, table, list(constraints)) == ()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(problems(), st.integers(0, 2**32))
 def test_random_sequences_hold_too(problem: tuple[Codec, Constraints, int], seed: int) -> None:
     codec, constraints, num_rows = problem

@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import combinations, product
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import violates, violations
 from tests.sampling.brute_force import table_exists
 from tests.sampling.fakes import integers
 from tests.sampling.strategies import problems
 from tests.sampling.test_guarantee import named_constraints, rows_of
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
@@ -24,7 +25,7 @@ from kamino.sampling.feasible.refusal import refuse_unsatisfiable
 from kamino.sampling.feasible.row_search import find_rows
 from kamino.schema import Codec, Date, Integer, Real, Schema
 
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(60, suppress_health_check=list(HealthCheck))
 Problem = tuple[Codec, Constraints, int]
 
 
@@ -110,7 +111,7 @@ def test_refused_sets_are_unsatisfiable(problem: Problem, num_rows: int) -> None
         assert all(table_exists(codec, [c for c in named if c is not one], num_rows) for one in named)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(1, 7), st.integers(0, 7), st.integers(0, 2**32))
 def test_clique_agrees_with_brute_force(num: int, size: int, seed: int) -> None:
     graph = np.random.default_rng(seed).random((num, num)) < 0.6
@@ -124,7 +125,7 @@ def test_clique_agrees_with_brute_force(num: int, size: int, seed: int) -> None:
         assert all(graph[i, j] for i, j in combinations(found, 2))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.booleans()), min_size=1, max_size=8))
 def test_join_groups_is_the_closure(lines: list[tuple[int, int, bool]]) -> None:
     x, y = np.array([line[0] for line in lines]), np.array([line[1] for line in lines])

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from tests.model.test_phase import phase_weights
@@ -44,7 +44,6 @@ CHECKS = ["", "check (a >= 13)\ncheck (a < 171)", "check (a != 45)", "check (a >
 
 
 @pytest.mark.parametrize("text", CHECKS)
-@settings(deadline=None)
 @given(weights=phase_weights())
 def test_choices_keep_probabilities_by_phase(text: str, weights: PhaseWeights) -> None:
     choices, wanted = _choices(text, weights)
@@ -67,7 +66,6 @@ def test_choices_draw_what_they_say(text: str, independent: bool) -> None:
     assert stats.chisquare(counts[kept], wanted[1][kept] * 60_000).pvalue > 1e-5
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 199), min_size=1, max_size=5, unique=True), phase_weights())
 def test_pieces_of_a_run_share_its_mass(cuts: list[int], weights: PhaseWeights) -> None:
     edges = np.array([0, *sorted(cuts), 200])

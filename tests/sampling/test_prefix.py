@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import violations
 from tests.sampling.fakes import FakeModel, integers
 from tests.sampling.strategies import problems
 from tests.sampling.test_guarantee import parents_along, rows_of
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
@@ -19,7 +20,7 @@ from kamino.sampling.repair.repairing import repair
 from kamino.schema import Codec
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(problems(), st.integers(1, 4), st.integers(0, 2**32))
 def test_a_prefix_is_completed(problem: tuple[Codec, Constraints, int], length: int, seed: int) -> None:
     """The prefix is that of a table that exists; now and then no completion is found, and that is said."""

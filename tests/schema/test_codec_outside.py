@@ -11,9 +11,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.schema.strategies import columns, data_attributes
+from tests.trying import examples
 
 from kamino.errors import SchemaError
 from kamino.schema import (
@@ -34,7 +35,7 @@ from kamino.schema import (
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(data_attributes(), columns())
 def test_anything_encodes(attribute, column):
     codec = attribute_codec("a", attribute)
@@ -53,7 +54,6 @@ def test_anything_encodes(attribute, column):
     assert np.all(codes[nulls] == expected)
 
 
-@settings(deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-1000, 1000), st.integers(0, 1000))
 def test_integers_are_clamped(value, low, width):
     codec = attribute_codec("a", Integer(min=low, max=low + width))
@@ -62,7 +62,6 @@ def test_integers_are_clamped(value, low, width):
         assert codec.encode(column).tolist() == [expected]
 
 
-@settings(deadline=None)
 @given(st.floats(allow_nan=False), st.integers(0, 4))
 def test_reals_go_to_the_nearest_place(value, decimals):
     codec = attribute_codec("a", Real(min=-1000, max=1000, decimals=decimals))

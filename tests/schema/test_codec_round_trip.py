@@ -6,9 +6,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.schema.strategies import codes_for, data_attributes, schemas
+from tests.trying import examples
 
 from kamino.errors import SchemaError
 from kamino.schema import (
@@ -27,7 +28,7 @@ from kamino.schema import (
 from kamino.schema.coding.attribute_codec import with_nulls
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.data(), data_attributes())
 def test_every_value_survives(data, attribute):
     codec = attribute_codec("a", attribute)
@@ -56,7 +57,7 @@ def test_numbers_with_nulls_are_those_of_arrow(kind, size, share):
     assert found.null_count == np.count_nonzero(null)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data(), data_attributes())
 def test_code_order_is_value_order(data, attribute):
     codec = attribute_codec("a", attribute)
@@ -73,7 +74,7 @@ def test_code_order_is_value_order(data, attribute):
         assert codec.position(one) == first
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data(), schemas())
 def test_tables_survive(data, schema):
     if schema.missing_domains:
@@ -93,7 +94,6 @@ def test_tables_survive(data, schema):
     assert codec.encode(table).equals(coded)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(10**7), 10**7), min_size=1), st.integers(0, 4))
 def test_reals_print_short(ticks, decimals):
     """A decoded real is the double that its decimal text means."""

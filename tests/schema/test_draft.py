@@ -6,9 +6,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.schema.strategies import columns
+from tests.trying import examples
 
 from kamino.errors import SchemaError
 from kamino.schema import Boolean, Categorical, Codec, Date, Datetime, Integer, Key, Real, Schema, Source, draft_schema
@@ -85,14 +86,14 @@ def _draft_or_message(table: pa.Table) -> Schema | str:
         return str(error)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(columns())
 def test_draft_reads_no_values(column):
     table = pa.table({"a": column})
     assert _draft_or_message(table) == _draft_or_message(table.slice(0, 0))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(columns())
 def test_trusted_draft_takes_anything(column):
     table = pa.table({"a": column})
@@ -113,7 +114,6 @@ def test_trusted_draft_takes_anything(column):
             assert codec.decode(coded).column("a").to_pylist() == column.to_pylist()
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9).map(lambda number: round(number, 3)), min_size=1))
 def test_short_decimals_survive(numbers):
     table = pa.table({"a": numbers})

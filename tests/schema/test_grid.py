@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kamino.schema import Grid
@@ -42,7 +42,6 @@ def test_grids_that_cannot_be(fields):
         Grid(**fields)
 
 
-@settings(deadline=None)
 @given(st.integers(-(2**62), 2**62), st.integers(-308, 18), st.dates(), st.datetimes())
 def test_ticks_are_exact(tick, decimals, day, moment):
     assert tick_of_decimal(decimal_of_tick(tick, decimals), decimals) == tick

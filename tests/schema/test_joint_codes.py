@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.errors import SchemaError
 from kamino.schema.coding import joint_codes
@@ -33,7 +34,7 @@ def tables(draw: st.DrawFn) -> tuple[list[np.ndarray], list[int]]:
     return columns, sizes
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(tables(), st.booleans(), st.sampled_from([2**63 - 1, 40, 6]))
 def test_numbers_compare_as_combinations(table: tuple[list[np.ndarray], list[int]], sized: bool, most: int) -> None:
     """Also where the limit is so low that values are renumbered, or pairs sorted."""
@@ -49,7 +50,7 @@ def test_numbers_compare_as_combinations(table: tuple[list[np.ndarray], list[int
     assert all(0 <= number < size for number in numbers.tolist())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(0, 20), st.integers(0, 99))
 def test_cells_are_those_of_numpy(sizes: list[int], num_rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kamino.errors import SchemaError
@@ -14,7 +14,6 @@ from kamino.schema import Codec, CodedTable, Key, Schema, make_keys
 from kamino.schema.keys import _mix, check_keys, pattern_widths
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["C{:06d}", "{}", "{:d}x", "{:03d}-{:02d}-{:04d}", "uuid", None]),
     st.integers(0, 50),

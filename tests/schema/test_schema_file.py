@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.schema.strategies import NAMES, TEXT, schemas
+from tests.trying import examples
 
 from kamino.errors import SchemaError
 from kamino.schema import Boolean, Categorical, Integer, Key, Real, Schema, Source
@@ -42,13 +43,13 @@ def test_example_is_written_as_read():
     assert schema.data_names == schema.names[1:]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(schemas())
 def test_yaml_round_trip(schema):
     assert Schema.from_yaml(schema.to_yaml()) == schema
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(TEXT, unique=True, min_size=1), NAMES)
 def test_any_text_can_be_a_value_or_a_name(values, name):
     schema = Schema(attributes={name: Categorical(values=values)})
@@ -201,7 +202,7 @@ _PLAIN = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=14
 
 
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
-@settings(max_examples=300)
+@examples(300)
 @given(st.dictionaries(_PLAIN | TEXT, st.lists(_PLAIN | TEXT, max_size=40) | st.integers() | _PLAIN, max_size=4))
 def test_both_emitters_write_the_same(fields):
     content = {"unit": "row", "attributes": fields}
@@ -231,7 +232,7 @@ _VALUES = st.lists(_PLAIN | st.booleans() | st.none() | st.decimals(-9, 9, place
 
 
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.dictionaries(_PLAIN | TEXT, _VALUES | st.dictionaries(_PLAIN, _VALUES, max_size=3) | _PLAIN, max_size=4),
     st.integers(0, 400),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
 from kamino.schema import Integer, Real, attribute_codec, draft_schema
 from kamino.schema.dtypes import parse_dtype
@@ -28,7 +29,6 @@ WHOLE = {
 }
 
 
-@settings(deadline=None)
 @given(st.integers(-(2**190), 2**190), OFFSETS)
 def test_sums_in_words_are_sums(start: int, offsets: list[int]) -> None:
     words = sums_in_words(start, np.array(offsets, np.uint64), 4)
@@ -38,7 +38,6 @@ def test_sums_in_words_are_sums(start: int, offsets: list[int]) -> None:
     assert [int(each.scaleb(3, Context(prec=80))) for each in decimals.to_pylist()] == found
 
 
-@settings(deadline=None)
 @given(st.data(), st.sampled_from([(-(2**63), 2**63 - 1), (0, 2**64 - 1)]))
 def test_offsets_come_back(data: st.DataObject, ends: tuple[int, int]) -> None:
     numbers = data.draw(st.lists(st.integers(*ends), min_size=1))
@@ -59,7 +58,7 @@ def columns(draw: st.DrawFn) -> pa.Array:
     return pa.array([Decimal(f"{each}e-{scale}") if scale else each for each in ticks], kind)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(columns())
 def test_numbers_of_any_size_survive(column: pa.Array) -> None:
     """What a trusted range of a column gives back is the column, however its cells are written."""
@@ -74,7 +73,7 @@ def test_numbers_of_any_size_survive(column: pa.Array) -> None:
     assert type(schema).from_yaml(schema.to_yaml()) == schema
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data(), st.sampled_from([pa.int64(), pa.uint64()]))
 def test_wide_ranges_keep_the_nearest_value(data: st.DataObject, kind: pa.DataType) -> None:
     """A range of too many values keeps every so many-th; every value goes to the nearest of them."""

@@ -17,6 +17,7 @@ import typer.core
 import typer.main
 
 import kamino
+from kamino.advice import Face, speaking
 from kamino.cli.console import error_console
 from kamino.cli.faults import fault_line, notes_of, usage_line
 from kamino.cli.plain_help import PlainCommand, PlainFlags
@@ -62,6 +63,11 @@ class Commands(PlainFlags, typer.core.TyperGroup):
         """A command as it is listed."""
         del ctx
         return typer.core.TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; what it says there is to do is said in words of the command line."""
+        with speaking(Face.COMMAND_LINE):
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that was asked for, as it is run."""

@@ -17,11 +17,10 @@ from kamino.errors import InputError
 from kamino.io import Reading
 from kamino.io.databases.credentials import has_password
 from kamino.io.text import read_text
-from kamino.pipeline import Backend, Engine, Preset, SequenceMode, Synthesizer, Training, WeightMode
+from kamino.pipeline import Preset, Synthesizer
 from kamino.pipeline.inputs import constraints_from
 from kamino.pipeline.ledgering import LedgerUse
-from kamino.privacy import Neighbours
-from kamino.sampling import Sampling
+from kamino.pipeline.settings import METHOD
 
 DATA_HELP = (
     "A file (.csv, .tsv, .jsonl, .parquet, .feather, .xlsx), a folder of .parquet, or a database: duckdb:///f.db, "
@@ -94,50 +93,9 @@ ConstraintsOption = Annotated[
     typer.Option("-c", "--constraints", help="The constraint file, one a line; or .sql with a CREATE TABLE."),
 ]
 SchemaOption = Annotated[Path | None, typer.Option("-s", "--schema", help="The schema file (see kamino init).")]
-EpsilonOption = Annotated[
-    float, typer.Option("-e", "--epsilon", help="Privacy loss allowed; smaller is more private. inf: not private.")
-]
-DeltaOption = Annotated[float, typer.Option("-d", "--delta", help="Chance allowed for more than epsilon.")]
 RowsOption = Annotated[
     int | None, typer.Option("-n", "--rows", min=0, help="Rows to make; by default about as many as there are.")
 ]
-SeedOption = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        help="For tests only: repeats the run, to the byte on one machine with the same versions, and marks it "
-        "'not for release'.",
-    ),
-]
-UnitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--unit",
-        help="Whose privacy: a column that says whose a row is, to hide all rows of one person together (with "
-        "--max-rows); or row, to hide one row. Asked for where a column looks like the id of a person.",
-    ),
-]
-AcceptOption = Annotated[
-    bool,
-    typer.Option(
-        "--accept",
-        help="Mark the table for release although epsilon is above 10, delta is above 1/rows or 0.01, or "
-        "--trust-domain writes real ids of persons, or values that one row alone has (names, addresses, comments).",
-    ),
-]
-AnywayOption = Annotated[
-    bool,
-    typer.Option("--anyway", help="Go on even if most columns turn out useless: not found, or hidden by noise."),
-]
-PublicListOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--public-list",
-        help="COLUMN=LIST: its values are those of a public list (country-codes, currency-codes, us-states, "
-        "us-state-codes); may be repeated.",
-    ),
-]
-MaxRowsOption = Annotated[int | None, typer.Option("--max-rows", min=1, help="Rows kept of one unit.")]
 _LEDGER = "Durable ledger"
 LedgerOption = Annotated[
     Path | None,
@@ -172,70 +130,10 @@ ResumeOption = Annotated[
 SpreadsheetOption = Annotated[
     bool, typer.Option("--spreadsheet-safe", help="Put an apostrophe before texts that a spreadsheet would run.")
 ]
-# Choices of the method: what is not given is as the preset has it.
-_METHOD = "Method"
 PresetOption = Annotated[
     Preset,
     typer.Option(
-        "--preset", help="default; paper: neural model, sequence, sampling; printed: unmended.", rich_help_panel=_METHOD
-    ),
-]
-BackendOption = Annotated[
-    Backend | None,
-    typer.Option("--backend", help="The model: marginal, or neural.", rich_help_panel=_METHOD),
-]
-SequenceOption = Annotated[
-    SequenceMode | None, typer.Option("--sequence", help="How attributes are ordered.", rich_help_panel=_METHOD)
-]
-SamplingOption = Annotated[
-    Sampling | None,
-    typer.Option(
-        "--sampling",
-        help="How rows are drawn; constraint-aware, row-by-row and printed keep hard constraints.",
-        rich_help_panel=_METHOD,
-    ),
-]
-WeightsOption = Annotated[
-    WeightMode | None, typer.Option("--weights", help="How soft constraints are weighed.", rich_help_panel=_METHOD)
-]
-TrainingOption = Annotated[
-    Training | None,
-    typer.Option(
-        "--training",
-        help="The neural model: fitted to the budget, or as the paper prints it (needs kamino-synth\\[neural]).",
-        rich_help_panel=_METHOD,
-    ),
-]
-SweepsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--sweeps",
-        min=0,
-        help="How often rows are drawn again for soft constraints (4; paper: 0).",
-        rich_help_panel=_METHOD,
-    ),
-]
-CandidatesOption = Annotated[
-    int | None,
-    typer.Option("--candidates", min=1, help="Values tried for a number, by row-by-row (10).", rich_help_panel=_METHOD),
-]
-NeighboursOption = Annotated[
-    Neighbours | None,
-    typer.Option(
-        "--neighbours", help="One person's data is a row more or less, or a row replaced.", rich_help_panel=_METHOD
-    ),
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="Parts of a neural model trained at a time (1).", rich_help_panel=_METHOD),
-]
-EngineOption = Annotated[
-    Engine | None,
-    typer.Option(
-        "--engine",
-        help="Where counts are computed: memory; streamed, for tables larger than that; spark. By default by kind and "
-        "size.",
-        rich_help_panel=_METHOD,
+        "--preset", help="default; paper: neural model, sequence, sampling; printed: unmended.", rich_help_panel=METHOD
     ),
 ]
 WorkersOption = Annotated[
@@ -244,13 +142,7 @@ WorkersOption = Annotated[
         "--workers",
         help="Who draws a long table: a number of processes, or a cluster (tcp://… of Dask, spark://…). The rows are "
         "the same.",
-        rich_help_panel=_METHOD,
-    ),
-]
-ClusterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster", help="Address of a Dask cluster to train on; it sees private rows.", rich_help_panel=_METHOD
+        rich_help_panel=METHOD,
     ),
 ]
 

@@ -33,7 +33,7 @@ MOST_TEXT_BYTES = 64 << 20
 _DIRECTORY_BYTES = 8 << 20
 _ARRAYS = "arrays/"
 _NPY = ".npy"
-_EXPECTED = "expected one made by `kamino synth --save-model`"
+_EXPECTED = "expected one that a run saved"
 # The record at the end of a zip archive, without a comment.
 _END, _END_BYTES = b"PK\x05\x06", 22
 _ENCRYPTED = 1

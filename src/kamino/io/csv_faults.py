@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from kamino.advice import reading
 from kamino.errors import InputError
 from kamino.io.formats.dialect import COMMA, Settled
 from kamino.io.odd_cells import is_text
@@ -89,13 +90,13 @@ def _raise_not_utf8(path: Path, how: Settled) -> None:
             except UnicodeDecodeError:
                 raise InputError(
                     f"{path}:{number}: found bytes that are not UTF-8. Save the file as UTF-8, or name its encoding "
-                    "(--encoding cp1252)."
+                    f"({reading('encoding', 'cp1252')})."
                 ) from None
 
 
 def _named(separator: str) -> str:
     """The separator in words, and how to name another where it was not told."""
-    return "a comma" if separator == COMMA else f"the separator {separator!r} (or name another: --separator)"
+    return "a comma" if separator == COMMA else f"the separator {separator!r} (or name another: {reading('separator')})"
 
 
 @contextmanager

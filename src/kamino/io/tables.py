@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kamino.advice import dropping
 from kamino.errors import InputError
 from kamino.io.csv import read_csv
 from kamino.io.databases.credentials import shown_source
@@ -71,7 +72,7 @@ class Reading:
                 )
         kept = [name for name in self.columns or names if name not in self.drop]
         if not kept:
-            raise InputError("found no column that is left after --drop; keep at least one")
+            raise InputError(f"found no column that is left after {dropping()}; keep at least one")
         return list(dict.fromkeys(kept))
 
     def to_json(self) -> dict[str, Any]:

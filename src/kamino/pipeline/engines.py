@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
 
+from kamino.advice import Advice, setting
 from kamino.errors import InputError
 from kamino.io import Reading, read_table
 from kamino.io.databases.catalogue import Catalogue, with_nulls_as_declared
@@ -39,7 +40,11 @@ def choose_engine(source: object, settings: Settings, reading: Reading = ALL) ->
     if asked is Engine.SPARK and not is_spark:
         obstacle = "the table is not one of Spark: expected spark://MASTER with a query, or a data frame of Spark"
     if asked in (Engine.STREAMED, Engine.SPARK) and obstacle is not None:
-        raise InputError(f"found --engine {asked}, but {obstacle}. Say --engine memory, or leave it out.")
+        raise Advice.of(
+            "engine-cannot-read",
+            *("found ", setting("engine", asked), f", but {obstacle}. Say ", setting("engine", Engine.MEMORY)),
+            ", or leave it out.",
+        ).error(InputError)
     in_parts = Engine.SPARK if is_spark else Engine.STREAMED
     if asked is Engine.AUTO:
         return in_parts if obstacle is None and is_large(source, reading.query) else Engine.MEMORY
@@ -102,19 +107,20 @@ def describe_engine(engine: Engine, plan: RunPlan) -> str:
 
     Where the size of the table decides (AUTO), both ways are told, and not which it is.
     """
+    whole, streamed, spark = (setting("engine", kind) for kind in ("memory", "streamed", "spark"))
     in_parts = (
-        f"in about {count_passes(plan)} passes over the table, which is read in parts (--engine streamed); columns "
-        "whose codes fit in memory are read once"
+        f"in about {count_passes(plan)} passes over the table, which is read in parts ({streamed}); columns whose "
+        "codes fit in memory are read once"
     )
     match engine:
         case Engine.MEMORY:
-            return "Counts are computed in memory (--engine memory)."
+            return f"Counts are computed in memory ({whole})."
         case Engine.SPARK:
-            return f"Counts are computed by Spark, in about {count_passes(plan)} jobs over the table (--engine spark)."
+            return f"Counts are computed by Spark, in about {count_passes(plan)} jobs over the table ({spark})."
         case Engine.STREAMED:
             return f"Counts are computed {in_parts}."
         case Engine.AUTO:
-            return f"Counts are computed in memory (--engine memory) or, if the table is large, {in_parts}."
+            return f"Counts are computed in memory ({whole}) or, if the table is large, {in_parts}."
         case _:
             assert_never(engine)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kamino.advice import words
 from kamino.constraints.collection import Constraints
 from kamino.constraints.tree import Place
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, KaminoError, SchemaError
@@ -61,7 +62,8 @@ def refuse_unread(reading: Reading, rules: Constraints, schema: Schema | None = 
     Raises:
         ConstraintErrors, SchemaError, InputError: a column is needed and left out.
     """
-    why = "is not among the columns that --columns and --drop leave: keep it, or"
+    left = words("--columns and --drop leave", "Reading(columns=..., drop=...) leaves")
+    why = f"is not among the columns that {left}: keep it, or"
     unread = [
         ConstraintError(f"attribute '{each.name}' {why} take this rule out", **_place(each.place, rule.place))
         for rule in rules

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kamino
+from kamino.advice import starting_anew
 from kamino.constraints.collection import Constraints
 from kamino.errors import InputError, LedgerError
 from kamino.io.databases.credentials import shown_source
@@ -259,7 +260,7 @@ def _going_on(run: DurableRun) -> str:
     releases = "1 release is" if stored == 1 else f"{stored:,} releases are"
     return (
         f"going on with run {planned.run}, begun {planned.started}: {releases} stored, and what was charged is not "
-        "charged again (--no-resume starts anew, and pays again)"
+        f"charged again ({starting_anew()} starts anew, and pays again)"
     )
 
 

@@ -6,7 +6,7 @@ import enum
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
@@ -69,51 +69,236 @@ class Preset(enum.StrEnum):
     """The same as the paper prints it, where that keeps its promises."""
 
 
+# The panel of `--help` with choices of the method.
+METHOD = "Method"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag:
+    """How a setting is given on the command line: its flags, what `--help` says, and the panel where it stands."""
+
+    names: tuple[str, ...]
+    help: str
+    panel: str | None = None
+    # Whether `--help` shows the least that the setting may be.
+    bounded: bool = True
+
+
+def _said(text: str, *flags: str, least: int | None = None, **shown: Any) -> Mapping[str, Any]:
+    """What a field of `Settings` does, in Python and on the command line, and the least that it may be."""
+    return {"text": text, "flag": Flag(names=flags, **shown) if flags else None, "least": least}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The choices of one run. Every field may be published.
 
-    discovery_share: the part of the budget that finding types and domains takes, if some are missing; None to have it
-    follow from the number of columns and the noisy number of rows. anyway: whether to go on where most columns turn out
-    useless with the domains that were found, or hidden by noise. value_lists: public lists of values by the columns
-    that have them.
-    sampling, sequence, weights: how rows are drawn, attributes ordered and soft constraints weighed. training: how the
-    neural backend is trained.
-    sweeps: how often each row is drawn again where a soft constraint has a weight. candidates: how many values of a
-    numeric attribute are tried for a row, by row-by-row sampling. jobs: sub-models of the neural backend trained at a
-    time; cluster: the address of a cluster that trains them, which then sees private rows.
-    engine: where counts are computed.
-    unit: the column that says whose a row is, or "row" to say that each row is its own.
-    accept: release although the budget promises next to nothing, on the owner's word.
-    seed: for tests only; fixes noise and draws, and marks the run "not for release".
-    draw_seed: fixes choices that cost no privacy and nothing else, so that a run can go on as it began.
+    Each field says what it does, in Python and on the command line; `Synthesizer` and the options follow.
 
     Guarantees:
         A value of a wrong type is refused by name.  [test_wrong_types_are_told]
-        Every field is a keyword of `Synthesizer`.  [test_every_setting_is_a_keyword]
+        Every field is a keyword of `Synthesizer`, in the words of the field.  [test_every_setting_is_a_keyword]
+        Every flag is an option, with the words of the field.  [test_help_is_as_it_was]
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    unit: str | None = None
-    max_rows: int | None = None
-    trust_domain: bool = False
-    discovery_share: float | None = None
-    anyway: bool = False
-    value_lists: tuple[tuple[str, str], ...] = ()
-    backend: Backend = Backend.MARGINAL
-    sampling: Sampling = Sampling.CONSTRAINT_AWARE
-    sequence: SequenceMode = SequenceMode.PLANNED
-    weights: WeightMode = WeightMode.MATCHING
-    training: Training = Training.FITTED
-    sweeps: int = 4
-    candidates: int = 10
-    jobs: int = 1
-    cluster: str | None = None
-    engine: Engine = Engine.AUTO
-    accept: bool = False
-    seed: int | None = None
+    epsilon: float = field(
+        default=1.0,
+        metadata=_said(
+            "the privacy loss that is allowed; smaller is more private, infinity is not private.",
+            "-e",
+            "--epsilon",
+            help="Privacy loss allowed; smaller is more private. inf: not private.",
+        ),
+    )
+    delta: float = field(
+        default=1e-6,
+        metadata=_said(
+            "the chance that is allowed for a larger loss than epsilon; below one over the number of rows.",
+            "-d",
+            "--delta",
+            help="Chance allowed for more than epsilon.",
+        ),
+    )
+    neighbours: Neighbours = field(
+        default=Neighbours.ADD_REMOVE,
+        metadata=_said(
+            'which two tables no one can tell apart: "add_remove", one has a row more (the default), or "replace", one '
+            "row differs.",
+            "--neighbours",
+            help="One person's data is a row more or less, or a row replaced.",
+            panel=METHOD,
+        ),
+    )
+    unit: str | None = field(
+        default=None,
+        metadata=_said(
+            'the column that says whose a row is, to protect all rows of a person; needs `max_rows`. Or "row", to say '
+            "that one row is what is protected; asked for where a column looks like the id of a person.",
+            "--unit",
+            help="Whose privacy: a column that says whose a row is, to hide all rows of one person together (with "
+            "--max-rows); or row, to hide one row. Asked for where a column looks like the id of a person.",
+        ),
+    )
+    max_rows: int | None = field(
+        default=None,
+        metadata=_said(
+            "how many rows of one unit are kept, chosen at random; the more, the more noise.",
+            "--max-rows",
+            help="Rows kept of one unit.",
+            least=1,
+        ),
+    )
+    trust_domain: bool = field(
+        default=False,
+        metadata=_said(
+            "say that types, values and ranges in the table are public, and use them. Otherwise what the schema does "
+            "not declare is found within the budget.",
+            "--trust-domain",
+            help="Types, values and ranges in the table are public: use them.",
+        ),
+    )
+    discovery_share: float | None = field(
+        default=None,
+        metadata=_said(
+            "the part of the budget that finding types and domains takes, if some are missing; None to have it follow "
+            "from the number of columns and the noisy number of rows.",
+        ),
+    )
+    anyway: bool = field(
+        default=False,
+        metadata=_said(
+            "go on where most columns turn out useless with the domains that were found, or hidden by noise.",
+            "--anyway",
+            help="Go on even if most columns turn out useless: not found, or hidden by noise.",
+        ),
+    )
+    value_lists: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=_said(
+            'columns whose values are those of a public list, such as `[("state", "us-states")]`.',
+            "--public-list",
+            help="COLUMN=LIST: its values are those of a public list (country-codes, currency-codes, us-states, "
+            "us-state-codes); may be repeated.",
+        ),
+    )
+    backend: Backend = field(
+        default=Backend.MARGINAL,
+        metadata=_said(
+            'the model: "marginal" (the default), or "neural".',
+            "--backend",
+            help="The model: marginal, or neural.",
+            panel=METHOD,
+        ),
+    )
+    sampling: Sampling = field(
+        default=Sampling.CONSTRAINT_AWARE,
+        metadata=_said(
+            'how rows are drawn: "constraint-aware" (the default), "row-by-row" and others of `kamino.Sampling`.',
+            "--sampling",
+            help="How rows are drawn; constraint-aware, row-by-row and printed keep hard constraints.",
+            panel=METHOD,
+        ),
+    )
+    sequence: SequenceMode = field(
+        default=SequenceMode.PLANNED,
+        metadata=_said(
+            'how attributes are ordered: "planned" (the default), "random" or "paper".',
+            "--sequence",
+            help="How attributes are ordered.",
+            panel=METHOD,
+        ),
+    )
+    weights: WeightMode = field(
+        default=WeightMode.MATCHING,
+        metadata=_said(
+            'how soft constraints are weighed: "matching" (the default) or "paper".',
+            "--weights",
+            help="How soft constraints are weighed.",
+            panel=METHOD,
+        ),
+    )
+    training: Training = field(
+        default=Training.FITTED,
+        metadata=_said(
+            'how the neural backend is trained: "fitted" to the budget, or "printed", as the paper has it.',
+            "--training",
+            help="The neural model: fitted to the budget, or as the paper prints it (needs kamino-synth[neural]).",
+            panel=METHOD,
+        ),
+    )
+    sweeps: int = field(
+        default=4,
+        metadata=_said(
+            "how often rows are drawn again for soft constraints (4).",
+            "--sweeps",
+            help="How often rows are drawn again for soft constraints (4; paper: 0).",
+            panel=METHOD,
+            least=0,
+        ),
+    )
+    candidates: int = field(
+        default=10,
+        metadata=_said(
+            "how many values of a number are tried for a row, by row-by-row sampling (10).",
+            "--candidates",
+            help="Values tried for a number, by row-by-row (10).",
+            panel=METHOD,
+            least=1,
+        ),
+    )
+    jobs: int = field(
+        default=1,
+        metadata=_said(
+            "parts of a neural model trained at a time (1).",
+            "--jobs",
+            help="Parts of a neural model trained at a time (1).",
+            panel=METHOD,
+            least=1,
+        ),
+    )
+    cluster: str | None = field(
+        default=None,
+        metadata=_said(
+            "the address of a Dask cluster that trains them, which then sees private rows.",
+            "--cluster",
+            help="Address of a Dask cluster to train on; it sees private rows.",
+            panel=METHOD,
+        ),
+    )
+    engine: Engine = field(
+        default=Engine.AUTO,
+        metadata=_said(
+            'where counts are computed: "memory", "streamed" (in passes over Parquet, CSV, DuckDB or PostgreSQL, for '
+            'tables that are larger than memory), "spark" (on its executors), or "auto", by kind and size of the '
+            "table.",
+            "--engine",
+            help="Where counts are computed: memory; streamed, for tables larger than that; spark. By default by kind "
+            "and size.",
+            panel=METHOD,
+        ),
+    )
+    accept: bool = field(
+        default=False,
+        metadata=_said(
+            "mark what is drawn for release although epsilon is above 10, delta is above one over the rows, or real "
+            "ids of persons, or values that one row alone has, are written because domains are trusted.",
+            "--accept",
+            help="Mark the table for release although epsilon is above 10, delta is above 1/rows or 0.01, or "
+            "--trust-domain writes real ids of persons, or values that one row alone has (names, addresses, comments).",
+        ),
+    )
+    seed: int | None = field(
+        default=None,
+        metadata=_said(
+            'for tests only; fixes noise and draws, and marks the run "not for release".',
+            "--seed",
+            help="For tests only: repeats the run, to the byte on one machine with the same versions, and marks it "
+            "'not for release'.",
+            bounded=False,
+            least=0,
+        ),
+    )
+    # Fixes choices that cost no privacy and nothing else, so that a run can go on as it began; for nobody to give.
     draw_seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -131,10 +316,10 @@ class Settings:
             raise PrivacyError(
                 f"max_rows is {self.max_rows:,}; expected at most {MAX_UNIT_ROWS:,}: noise grows with it."
             )
-        for name, least in (("sweeps", 0), ("candidates", 1), ("jobs", 1), ("max_rows", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"found {name} {value}; expected {least} or more")
+        for each in fields(self):
+            value, least = getattr(self, each.name), each.metadata.get("least")
+            if least is not None and value is not None and value < least:
+                raise InputError(f"found {each.name} {value}; expected {least} or more")
         _ = self.budget, self.privacy_unit
 
     @property

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kamino.advice import drafting, ledger_command, words
+
 if TYPE_CHECKING:
     from kamino.pipeline.settings import Settings
 
@@ -55,13 +57,15 @@ def spent_note(
     marked = "" if spent.is_for_release else f" ({spent.told})"
     text = f"{releases} made before this: epsilon {spent.shown_epsilon} of {budget:g} is spent{marked}. "
     if model is not None and model.is_file():
-        return f"{text}The model is in {model}: draw from it with kamino sample, which costs nothing more."
+        draw = words("kamino sample", "Synthesizer.load(...).sample")
+        return f"{text}The model is in {model}: draw from it with {draw}, which costs nothing more."
     if resumable:
+        same = words("command", "call")
         return (
-            f"{text}The releases are stored: the same command goes on from there and pays nothing twice. What is not "
-            "gone on with stays set aside until it is closed (kamino ledger close)."
+            f"{text}The releases are stored: the same {same} goes on from there and pays nothing twice. What is not "
+            f"gone on with stays set aside until it is closed ({ledger_command('close')})."
         )
     return (
         f"{text}Another run spends its budget on top of it: run again only if you accept that. Where a schema declares "
-        "types and domains (kamino init), more faults are found before anything is spent."
+        f"types and domains ({drafting()}), more faults are found before anything is spent."
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import violates
 from tests.sampling.fakes import integers
 from tests.sampling.strategies import codecs, general, lines
+from tests.trying import examples
 
 from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.counting import extremes
@@ -50,7 +51,7 @@ def check(codec: Codec, constraint: DenialConstraint, name: str, seed: int) -> N
             assert (not found[0] <= key <= found[1]) == clash
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@examples(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(st.data(), st.integers(0, 2**16), st.booleans())
 def test_fences_agree_with_brute_force(data: st.DataObject, seed: int, sorting: bool) -> None:
     codec = data.draw(codecs())

@@ -6,11 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.constraints.brute_force import violates
 from tests.sampling.fakes import integers
 from tests.sampling.strategies import OPERATORS, codecs, general, lines
+from tests.trying import examples
 
 from kamino.constraints import Constraints, DenialConstraint, count_violations
 from kamino.sampling.codes.comparing import Judge
@@ -96,7 +97,7 @@ def check(way: str, codec: Codec, constraint: DenialConstraint, seed: int) -> No
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 2**32))
 def test_partners_agree_with_brute_force(way: str, data: st.DataObject, seed: int) -> None:
     codec = data.draw(codecs())
@@ -146,7 +147,7 @@ def test_all_ways_to_count_are_used(text: str, listed: bool, kind: type) -> None
     assert type(found) is kind
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 2**32))
 def test_clashes_between_tables_agree_with_brute_force(data: st.DataObject, seed: int) -> None:
     codec, rng = data.draw(codecs()), np.random.default_rng(seed)

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from tests.constraints.brute_force import violations
 from tests.sampling.fakes import integers
 from tests.sampling.strategies import problems
 from tests.sampling.tables import ADULT, ADULT_CONSTRAINTS, TAX, TAX_CONSTRAINTS, TPCH, TPCH_CONSTRAINTS
+from tests.trying import examples
 
 from kamino.constraints import Constraints, DenialConstraint, print_constraint
 from kamino.errors import SamplingError, SchemaError
@@ -99,7 +100,7 @@ def test_plans_are_deterministic() -> None:
     assert build_plan(TAX, TAX_CONSTRAINTS) == build_plan(TAX, TAX_CONSTRAINTS)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_every_constraint_has_its_place(problem: tuple[Codec, Constraints, int]) -> None:
     codec, constraints, num_rows = problem
@@ -115,7 +116,7 @@ def test_every_constraint_has_its_place(problem: tuple[Codec, Constraints, int])
             assert set(constraint.attributes) <= set(plan.sequence[: i + 1])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_implied_constraints_hold(problem: tuple[Codec, Constraints, int]) -> None:
     from itertools import combinations, product

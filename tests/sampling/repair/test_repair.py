@@ -8,12 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.sampling.brute_force import table_exists
 from tests.sampling.fakes import integers
 from tests.sampling.strategies import problems
 from tests.sampling.test_oracles import random_table
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
@@ -24,7 +25,7 @@ from kamino.sampling.repair.row_maker import RowMaker
 from kamino.schema import Codec, Integer, Schema
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150, suppress_health_check=list(HealthCheck))
 @given(problems(), st.integers(1, 9), st.integers(0, 2**32))
 def test_repair_leaves_no_violation(problem: tuple[Codec, Constraints, int], num_rows: int, seed: int) -> None:
     codec, constraints, _ = problem
@@ -38,7 +39,7 @@ def test_repair_leaves_no_violation(problem: tuple[Codec, Constraints, int], num
     assert broken_constraints(codec, table, hard) == ()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150, suppress_health_check=list(HealthCheck))
 @given(problems(), st.integers(0, 2**32))
 def test_made_rows_fit(problem: tuple[Codec, Constraints, int], seed: int) -> None:
     """Rows made one after the other, also where some were taken back, are a table without violations."""

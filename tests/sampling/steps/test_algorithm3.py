@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scipy import stats
 from tests.constraints.brute_force import violates, violations
@@ -19,6 +19,7 @@ from tests.sampling.exactness import compare_with_law, make_task
 from tests.sampling.fakes import FakeModel, integers
 from tests.sampling.strategies import problems
 from tests.sampling.test_guarantee import parents_along, refuse_only_the_impossible, rows_of
+from tests.trying import examples
 
 from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Operator
@@ -180,7 +181,7 @@ def test_soft_weights_act(text: str, weight: float) -> None:
     assert rates[1] < 0.5 * rates[0]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(120, suppress_health_check=list(HealthCheck))
 @given(problems(), st.integers(0, 2**32), st.sampled_from([0, 256]), st.sampled_from(BY_ROW))
 def test_row_by_row_breaks_no_hard_constraint(
     problem: tuple[Codec, Constraints, int], seed: int, most_ordered: int, sampling: Sampling

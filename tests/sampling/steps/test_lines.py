@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.sampling.exactness import make_task
 from tests.sampling.fakes import FakeModel, integers
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.sampling import StepKind, build_plan, draw_table
@@ -32,7 +33,7 @@ def dealt(seed: int, num_values: int, num_rows: int):
 
 
 @given(seed=st.integers(0, 2**32), num_values=st.integers(1, 80), num_rows=st.integers(1, 300))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_row_draws_a_line(seed: int, num_values: int, num_rows: int) -> None:
     task, hard, lines = dealt(seed, num_values, num_rows)
     assert lines is not None

@@ -7,9 +7,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.sampling.fakes import FakeModel, integers
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.sampling import StepKind, build_plan, draw_table
@@ -36,7 +37,7 @@ def choices_of(chance: np.ndarray, groups: np.ndarray) -> Choices:
 
 
 @given(seed=st.integers(0, 2**32), num_groups=st.integers(1, 5), num_values=st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_match_has_the_greatest_weight(seed: int, num_groups: int, num_values: int) -> None:
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(num_groups), rng.integers(1, 6, num_groups))

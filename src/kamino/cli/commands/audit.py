@@ -7,69 +7,27 @@ from typing import Annotated
 
 import typer
 
+from kamino.cli.asking import READING, Asked, options
 from kamino.cli.console import output_console, track
-from kamino.cli.options import (
-    DATA_HELP,
-    AnywayOption,
-    BackendOption,
-    ColumnsOption,
-    ConstraintsOption,
-    DeltaOption,
-    DropOption,
-    EncodingOption,
-    EpsilonOption,
-    MaxRowsOption,
-    NeighboursOption,
-    PresetOption,
-    PublicListOption,
-    QueryOption,
-    SamplingOption,
-    SchemaOption,
-    SeparatorOption,
-    SequenceOption,
-    SweepsOption,
-    TrainingOption,
-    UnitOption,
-    WeightsOption,
-    reading_of,
-    told_constraints,
-    value_lists,
-)
+from kamino.cli.options import DATA_HELP
 from kamino.cli.render_audit import print_audit, print_self_test
 from kamino.errors import InputError
 from kamino.io import Reading
-from kamino.pipeline import Preset, Synthesizer
+from kamino.pipeline import Synthesizer
 
 # Also printed with `--json`, so that no file of an audit is without it.
 FOR_THE_OWNER = "for the owner, not for release"
 
 
+@options(
+    *("data", "schema", "constraints", "epsilon", "delta", "trust_domain", "anyway", "value_lists", "unit", "max_rows"),
+    *("preset", "backend", "sequence", "sampling", "weights", "training", "sweeps", "neighbours", "query"),
+    *(*READING, "runs", "self_test", "as_json"),
+)
 def audit(
     data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
-    schema: SchemaOption = None,
-    constraints: ConstraintsOption = None,
-    epsilon: EpsilonOption = 1.0,
-    delta: DeltaOption = 1e-6,
-    trust_domain: Annotated[
-        bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
-    ] = False,
-    anyway: AnywayOption = False,
-    public_list: PublicListOption = None,
-    unit: UnitOption = None,
-    max_rows: MaxRowsOption = None,
-    preset: PresetOption = Preset.DEFAULT,
-    backend: BackendOption = None,
-    sequence: SequenceOption = None,
-    sampling: SamplingOption = None,
-    weights: WeightsOption = None,
-    training: TrainingOption = None,
-    sweeps: SweepsOption = None,
-    neighbours: NeighboursOption = None,
-    query: QueryOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
+    *,
+    asked: Asked,
     runs: Annotated[
         int | None,
         typer.Option("--runs", min=100, help="Games to play; by default as many as take less than a minute."),
@@ -89,28 +47,10 @@ def audit(
         return
     if data is None:
         raise InputError("found no table; expected one, or --self-test")
-    synthesizer = Synthesizer(
-        schema,
-        told_constraints(constraints),
-        preset=preset,
-        epsilon=epsilon,
-        delta=delta,
-        unit=unit,
-        max_rows=max_rows,
-        trust_domain=trust_domain,
-        anyway=anyway,
-        value_lists=value_lists(public_list),
-        backend=backend,
-        sequence=sequence,
-        sampling=sampling,
-        weights=weights,
-        training=training,
-        sweeps=sweeps,
-        neighbours=neighbours,
-    )
+    synthesizer = asked.synthesizer()
     if not synthesizer.settings.budget.is_private:
         raise InputError("found epsilon inf, which promises nothing; expected a number to audit")
-    _audit_table(synthesizer, data, reading_of(query, separator, encoding, columns, drop), runs, as_json=as_json)
+    _audit_table(synthesizer, data, asked.reading, runs, as_json=as_json)
 
 
 def _audit_table(synthesizer: Synthesizer, data: str, reading: Reading, runs: int | None, *, as_json: bool) -> None:

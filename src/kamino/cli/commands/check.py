@@ -8,19 +8,9 @@ from typing import Annotated
 
 import typer
 
+from kamino.cli.asking import READING, Asked, options
 from kamino.cli.console import json_text, output_console, safe, track
-from kamino.cli.options import (
-    ColumnsOption,
-    ConstraintsOption,
-    DataArgument,
-    DropOption,
-    EncodingOption,
-    EngineOption,
-    QueryOption,
-    SeparatorOption,
-    read_constraints,
-    reading_of,
-)
+from kamino.cli.options import DataArgument, read_constraints
 from kamino.cli.render_check import print_cells, print_check
 from kamino.constraints import value_types
 from kamino.constraints.analysis.text_orders import text_order_notes
@@ -37,24 +27,20 @@ from kamino.pipeline.plan.references import read_references, typed_like
 from kamino.schema import Schema
 
 
+@options("data", "constraints", "schema", "query", *READING, "explain", "show", "as_json_text", "engine")
 def check(
     data: DataArgument,
-    constraints: ConstraintsOption = None,
+    *,
+    asked: Asked,
     schema: Annotated[
         Path | None,
         typer.Option("-s", "--schema", help="Count the cells that are unreadable, outside their domain or null."),
     ] = None,
-    query: QueryOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each constraint's class, how it is counted, and what is redundant.")
     ] = False,
     show: Annotated[int, typer.Option("--show", min=0, help="Show up to this many violations of each.")] = 0,
     as_json_text: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
-    engine: EngineOption = None,
 ) -> None:
     """Count the violations of each constraint, exactly; with a schema, the cells that do not fit it.
 
@@ -65,12 +51,12 @@ def check(
 
     Exit code 1 if a hard constraint is violated, its reference contradicted or a cell does not fit; else 0.
     """
+    constraints, reading, engine = asked.constraints, asked.reading, asked.settings["engine"]
     if constraints is None and schema is None:
         raise InputError("found nothing to check the table against; expected -c rules.dc, -s schema.yaml or both")
     declared = None
     if schema is not None:
         declared = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    reading = reading_of(query, separator, encoding, columns, drop)
     if reading.columns or reading.drop:
         refuse_unread(reading, constraints_from(constraints), declared)
     parts = _open_parts(data, reading, engine, show=show, constraints=constraints)

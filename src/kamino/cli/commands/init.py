@@ -8,17 +8,9 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from kamino.cli.asking import READING, Asked, options
 from kamino.cli.console import counted, error_console
-from kamino.cli.options import (
-    DATA_HELP,
-    ColumnsOption,
-    DropOption,
-    EncodingOption,
-    QueryOption,
-    SeparatorOption,
-    reading_of,
-    tell,
-)
+from kamino.cli.options import DATA_HELP, tell
 from kamino.cli.outputs import refuse_overwriting, refuse_unwritable
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, visible
@@ -50,8 +42,13 @@ from kamino.schema.files.draft import with_asserted
 from kamino.schema.files.names import looks_like_code, proposed_range, with_usual_ranges
 
 
+@options(
+    *("data", "output", "trust_domain", "accept", "key", "usual_bounds", "query", *READING, "sdv", "pandera"),
+)
 def init(
     data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
+    *,
+    asked: Asked,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write it; the screen if left out.")
     ] = None,
@@ -77,11 +74,6 @@ def init(
             help="Take the ranges that names suggest (age, percent, year) as declared: you confirm them.",
         ),
     ] = False,
-    query: QueryOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
     sdv: Annotated[Path | None, typer.Option("--sdv", help="Start from SDV's metadata JSON, not a table.")] = None,
     pandera: Annotated[
         Path | None, typer.Option("--pandera", help="Start from a pandera schema (YAML or JSON) instead of a table.")
@@ -101,7 +93,7 @@ def init(
     elif pandera is not None:
         schema = schema_from_pandera(read_text(pandera, what="pandera schema"))
     else:
-        reading = reading_of(query, separator, encoding, columns, drop)
+        reading = asked.reading
         schema = _drafted(str(data), reading, trust_domain=trust_domain, accept=accept, keys=tuple(key or ()))
     by = "as its cells are written" if data is not None and is_untyped(str(data)) else "by the type of the column"
     _tell(schema, by=by if data is not None else "as the file says", confirmed=usual_bounds)

@@ -8,29 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from kamino.cli.asking import Asked, options
 from kamino.cli.console import json_text, output_console, safe
-from kamino.cli.options import (
-    BackendOption,
-    ConstraintsOption,
-    DeltaOption,
-    EpsilonOption,
-    MaxRowsOption,
-    NeighboursOption,
-    PresetOption,
-    PublicListOption,
-    SamplingOption,
-    SchemaOption,
-    SeedOption,
-    SequenceOption,
-    TrainingOption,
-    UnitOption,
-    WeightsOption,
-    told_constraints,
-    value_lists,
-)
 from kamino.constraints import print_constraint
 from kamino.errors import InputError
-from kamino.pipeline import Backend, Preset, Synthesizer
+from kamino.pipeline import Backend
 from kamino.pipeline.output.in_blocks import why_plan_whole
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
 from kamino.pipeline.plan.mostly_noise import noise_note
@@ -46,23 +28,14 @@ PlanRowsOption = Annotated[
 ]
 
 
+@options(
+    *("schema", "constraints", "epsilon", "delta", "rows", "value_lists", "unit", "max_rows", "preset", "backend"),
+    *("sequence", "sampling", "weights", "training", "neighbours", "seed", "accuracy", "as_json"),
+)
 def plan(
-    schema: SchemaOption = None,
-    constraints: ConstraintsOption = None,
-    epsilon: EpsilonOption = 1.0,
-    delta: DeltaOption = 1e-6,
+    *,
+    asked: Asked,
     rows: PlanRowsOption = None,
-    public_list: PublicListOption = None,
-    unit: UnitOption = None,
-    max_rows: MaxRowsOption = None,
-    preset: PresetOption = Preset.DEFAULT,
-    backend: BackendOption = None,
-    sequence: SequenceOption = None,
-    sampling: SamplingOption = None,
-    weights: WeightsOption = None,
-    training: TrainingOption = None,
-    neighbours: NeighboursOption = None,
-    seed: SeedOption = None,
     accuracy: Annotated[
         float | None,
         typer.Option(
@@ -76,26 +49,9 @@ def plan(
     Reads no private data: only the schema, the constraints and the public tables that they name. With -n, expected
     errors are for that many rows, in words and at several epsilons, and keys that cannot hold for so many are refused.
     """
-    if schema is None:
+    if asked.schema is None:
         raise InputError("found no schema; expected -s schema.yaml. Draft one with: kamino init DATA -o schema.yaml")
-    synthesizer = Synthesizer(
-        schema,
-        told_constraints(constraints),
-        preset=preset,
-        epsilon=epsilon,
-        delta=delta,
-        unit=unit,
-        max_rows=max_rows,
-        value_lists=value_lists(public_list),
-        backend=backend,
-        sequence=sequence,
-        sampling=sampling,
-        weights=weights,
-        training=training,
-        neighbours=neighbours,
-        seed=seed,
-    )
-    result = synthesizer.plan(rows)
+    result = asked.synthesizer().plan(rows)
     errors = accuracy_of(result)
     needed = _needed_epsilon(errors, accuracy, result)
     if as_json:

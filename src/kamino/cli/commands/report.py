@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from kamino.cli.asking import Asked, options
 from kamino.cli.console import error_console, json_text, output_console, safe, track
-from kamino.cli.options import ConstraintsOption, EncodingOption, SeparatorOption, read_constraints
+from kamino.cli.options import read_constraints
 from kamino.cli.outputs import certificates_of, refuse_overwriting
 from kamino.constraints import value_types
 from kamino.errors import InputError, visible
@@ -41,6 +42,10 @@ PAGE_ENDINGS = (".html", ".htm")
 _COLOURS = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
 
 
+@options(
+    *("true", "synthetic", "constraints", "output", "text", "as_json", "model_training", "training_rows"),
+    *("certificate", "query", "separator", "encoding", "public"),
+)
 def report(
     true: Annotated[
         str | None, typer.Argument(metavar="TRUE", help="The private table; with --public there is none.")
@@ -48,7 +53,8 @@ def report(
     synthetic: Annotated[
         str | None, typer.Argument(metavar="SYNTH", help="The synthetic table; with --public the only one.")
     ] = None,
-    constraints: ConstraintsOption = None,
+    *,
+    asked: Asked,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The page to write: an .html file.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Print a summary; the default without -o.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
@@ -65,8 +71,6 @@ def report(
         list[str] | None,
         typer.Option("--query", "-q", help="SQL query or table name, for a database; twice for two, TRUE first."),
     ] = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
     public: Annotated[
         Path | None, typer.Option("--public", help="A model file: compare with released statistics, read no TRUE.")
     ] = None,
@@ -75,12 +79,13 @@ def report(
 
     The page shows the private table and is for its owner, unless made with --public.
     """
+    constraints = asked.constraints
     tables = [name for name in (true, synthetic) if name is not None]
     private, drawn = _named(tables, public, model_training=model_training)
     if output is not None:
         _require_page(output)
         refuse_overwriting(output, *tables, constraints, certificate, public)
-    readings = _readings(tables, query or [], separator, encoding)
+    readings = _readings(tables, query or [], asked.given["separator"], asked.given["encoding"])
     if public is not None:
         document = _public(public, drawn, readings[-1], constraints, certificate)
     else:

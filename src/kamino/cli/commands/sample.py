@@ -8,16 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from kamino.cli.asking import Asked, options
 from kamino.cli.console import output_console
-from kamino.cli.options import (
-    OutputOption,
-    RowsOption,
-    SeedOption,
-    SpreadsheetOption,
-    SweepsOption,
-    WorkersOption,
-    tell_if_whole,
-)
+from kamino.cli.options import OutputOption, RowsOption, SpreadsheetOption, WorkersOption, tell_if_whole
 from kamino.cli.outputs import refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
@@ -26,17 +19,18 @@ from kamino.pipeline import Stage, Synthesizer
 from kamino.schema import Categorical, Key, Schema
 
 
+@options("model", "output", "rows", "given", "sweeps", "spreadsheet_safe", "workers", "seed")
 def sample(
     model: Annotated[Path, typer.Argument(help="A model file made by kamino synth --save-model.")],
     output: OutputOption,
+    *,
+    asked: Asked,
     rows: RowsOption = None,
     given: Annotated[
         list[str] | None, typer.Option("--given", "-g", help="Fix an attribute: state=CA, age=30..40; may be repeated.")
     ] = None,
-    sweeps: SweepsOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
     workers: WorkersOption = None,
-    seed: SeedOption = None,
 ) -> None:
     """Draw a table from a fitted model. Costs no privacy, however often.
 
@@ -52,8 +46,7 @@ def sample(
             output,
             rows,
             given=conditions or None,
-            sweeps=sweeps,
-            seed=seed,
+            **asked.settings,
             spreadsheet_safe=spreadsheet_safe,
             workers=workers,
             progress=progress,

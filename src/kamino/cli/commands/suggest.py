@@ -7,25 +7,9 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from kamino.cli.asking import LEDGER, READING, Asked, options
 from kamino.cli.console import counted, error_console
-from kamino.cli.options import (
-    AnchorOption,
-    ColumnsOption,
-    DataArgument,
-    DatasetOption,
-    DeltaOption,
-    DropOption,
-    EncodingOption,
-    LedgerOption,
-    QueryOption,
-    ResumeOption,
-    SchemaOption,
-    SeedOption,
-    SeparatorOption,
-    ledger_use,
-    reading_of,
-    tell,
-)
+from kamino.cli.options import DataArgument, tell
 from kamino.engine import keep_rows, with_types
 from kamino.engine.judging import Suggestion
 from kamino.engine.suggesting import suggest_constraints
@@ -44,11 +28,14 @@ SuggestEpsilonOption = Annotated[
 ]
 
 
+@options(
+    *("data", "schema", "epsilon", "delta", "accept", "trust_domain", "query", *READING, "seed", *LEDGER),
+)
 def suggest(
     data: DataArgument,
-    schema: SchemaOption = None,
+    *,
+    asked: Asked,
     epsilon: SuggestEpsilonOption = 0.5,
-    delta: DeltaOption = 1e-6,
     accept: Annotated[
         bool,
         typer.Option("--accept", help="Do not mark what is printed, although epsilon is above 10 or delta above 0.01."),
@@ -56,16 +43,6 @@ def suggest(
     trust_domain: Annotated[
         bool, typer.Option("--trust-domain", help="The types of the columns are public: use them to look for orders.")
     ] = False,
-    query: QueryOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
-    seed: SeedOption = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    anchor: AnchorOption = None,
-    resume: ResumeOption = None,
 ) -> None:
     """Print constraints that the table seems to keep, one a line with the part of rows that break it, ready to paste.
 
@@ -75,15 +52,11 @@ def suggest(
     and whether it may be released.
     """
     known = None
-    if schema is not None:
-        known = Schema.from_yaml(read_text(schema, what="schema file"), source=str(schema))
-    settings = _settings(known, epsilon=epsilon, delta=delta, seed=seed, accept=accept, trust_domain=trust_domain)
+    if asked.schema is not None:
+        known = Schema.from_yaml(read_text(asked.schema, what="schema file"), source=str(asked.schema))
+    settings = _settings(known, epsilon=epsilon, accept=accept, trust_domain=trust_domain, **asked.settings)
     request = RunRequest(
-        settings=settings,
-        schema=known,
-        reading=reading_of(query, separator, encoding, columns, drop),
-        command="suggest",
-        ledger=ledger_use(ledger, dataset, resume, anchor),
+        settings=settings, schema=known, reading=asked.reading, command="suggest", ledger=asked.ledger
     )
     job = Job.open(data, request)
     with job.entered(_facts(job, trust_domain=trust_domain)) as run:

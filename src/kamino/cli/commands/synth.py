@@ -10,50 +10,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from kamino.cli.asking import LEDGER, READING, Asked, options
 from kamino.cli.console import error_console, output_console, safe
 from kamino.cli.options import (
-    AcceptOption,
-    AnchorOption,
-    AnywayOption,
-    BackendOption,
-    CandidatesOption,
-    ClusterOption,
-    ColumnsOption,
-    ConstraintsOption,
     DataArgument,
-    DatasetOption,
-    DeltaOption,
-    DropOption,
-    EncodingOption,
-    EngineOption,
-    EpsilonOption,
-    JobsOption,
-    LedgerOption,
-    MaxRowsOption,
-    NeighboursOption,
     OutputOption,
-    PresetOption,
-    PublicListOption,
-    QueryOption,
-    ResumeOption,
     RowsOption,
-    SamplingOption,
-    SchemaOption,
-    SeedOption,
-    SeparatorOption,
-    SequenceOption,
     SpreadsheetOption,
-    SweepsOption,
-    TrainingOption,
-    UnitOption,
-    WeightsOption,
     WorkersOption,
-    ledger_use,
-    reading_of,
     tell,
     tell_if_whole,
-    told_constraints,
-    value_lists,
 )
 from kamino.cli.outputs import certificates_of, refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
@@ -62,7 +28,7 @@ from kamino.errors import ModelError
 from kamino.io.atomic import atomic_file
 from kamino.io.databases.credentials import shown_source
 from kamino.io.write import check_spreadsheet_safe
-from kamino.pipeline import Engine, Preset, Stage, Synthesizer
+from kamino.pipeline import Engine, Stage, Synthesizer
 from kamino.pipeline.engines import describe_engine, told_engine
 from kamino.pipeline.ledgering import standing
 from kamino.pipeline.output.block_workers import Workers
@@ -75,34 +41,18 @@ from kamino.pipeline.verifying.signatures import signer
 STAGES = (Stage.READ, Stage.DOMAINS, Stage.FIT, Stage.WEIGHTS, Stage.SAMPLE, Stage.CHECK, Stage.WRITE)
 
 
+@options(
+    *("data", "output", "schema", "constraints", "epsilon", "delta", "rows", "trust_domain", "anyway", "value_lists"),
+    *("unit", "max_rows", "accept", "preset", "backend", "sequence", "sampling", "weights", "training"),
+    *("sweeps", "candidates", "neighbours", "jobs", "cluster", "engine", "workers", "save_model", "release_note"),
+    *("sign", "query", *READING, "spreadsheet_safe", "seed", "dry_run", *LEDGER),
+)
 def synth(
     data: DataArgument,
     output: OutputOption,
-    schema: SchemaOption = None,
-    constraints: ConstraintsOption = None,
-    epsilon: EpsilonOption = 1.0,
-    delta: DeltaOption = 1e-6,
+    *,
+    asked: Asked,
     rows: RowsOption = None,
-    trust_domain: Annotated[
-        bool, typer.Option("--trust-domain", help="Types, values and ranges in the table are public: use them.")
-    ] = False,
-    anyway: AnywayOption = False,
-    public_list: PublicListOption = None,
-    unit: UnitOption = None,
-    max_rows: MaxRowsOption = None,
-    accept: AcceptOption = False,
-    preset: PresetOption = Preset.DEFAULT,
-    backend: BackendOption = None,
-    sequence: SequenceOption = None,
-    sampling: SamplingOption = None,
-    weights: WeightsOption = None,
-    training: TrainingOption = None,
-    sweeps: SweepsOption = None,
-    candidates: CandidatesOption = None,
-    neighbours: NeighboursOption = None,
-    jobs: JobsOption = None,
-    cluster: ClusterOption = None,
-    engine: EngineOption = None,
     workers: WorkersOption = None,
     save_model: Annotated[Path | None, typer.Option("--save-model", help="Also keep the fitted model.")] = None,
     release_note: Annotated[
@@ -112,21 +62,11 @@ def synth(
     sign: Annotated[
         Path | None, typer.Option("--sign", help="Sign the certificate with this private key: an ed25519 PEM file.")
     ] = None,
-    query: QueryOption = None,
-    separator: SeparatorOption = None,
-    encoding: EncodingOption = None,
-    columns: ColumnsOption = None,
-    drop: DropOption = None,
     spreadsheet_safe: SpreadsheetOption = False,
-    seed: SeedOption = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Check everything, release nothing: say what a run would do, spend and take."),
     ] = False,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    anchor: AnchorOption = None,
-    resume: ResumeOption = None,
 ) -> None:
     """Make a private synthetic table that keeps the constraints.
 
@@ -136,33 +76,10 @@ def synth(
     Whose privacy is promised is yours to say: by default that of one row. If a person has several rows, name the column
     that tells persons apart with --unit; a table with such a column is refused until you do, or say --unit row.
     """
-    synthesizer = Synthesizer(
-        schema,
-        told_constraints(constraints),
-        preset=preset,
-        epsilon=epsilon,
-        delta=delta,
-        unit=unit,
-        max_rows=max_rows,
-        trust_domain=trust_domain,
-        anyway=anyway,
-        value_lists=value_lists(public_list),
-        backend=backend,
-        sequence=sequence,
-        sampling=sampling,
-        weights=weights,
-        training=training,
-        sweeps=sweeps,
-        candidates=candidates,
-        neighbours=neighbours,
-        jobs=jobs,
-        cluster=cluster,
-        engine=engine,
-        accept=accept,
-        seed=seed,
-        ledger=ledger_use(ledger, dataset, resume, anchor),
-    )
-    inputs = (data, schema, constraints, ledger, anchor, sign, *synthesizer.reference_files)
+    synthesizer = asked.synthesizer()
+    use, settings = asked.ledger, synthesizer.settings
+    public = (asked.schema, asked.constraints, *synthesizer.reference_files)
+    inputs = (data, *public, *(() if use is None else (use.path, use.anchor)), sign)
     Workers.of(workers)
     # A key that cannot be read is told before anything is spent.
     vouch = signer(sign) if sign is not None else None
@@ -173,23 +90,23 @@ def synth(
         refuse_model(save_model, output, *inputs)
     if release_note is not None:
         refuse_model(release_note, output, *inputs, save_model)
-    reading = reading_of(query, separator, encoding, columns, drop)
+    reading = asked.reading
     if dry_run:
-        told = told_engine(data, synthesizer.settings, reading)
+        told = told_engine(data, settings, reading)
         planned = synthesizer.dry_run(data, reading=reading, num_rows=rows, output=output)
         _print_dry_run(output_console(), planned, told, output, save_model)
         return
     # How many rows the private table has is not known yet; delta is held against their noisy number afterwards.
-    for warning in weak_promises(epsilon, delta, None):
-        end = "" if accept else "; the table will be marked not for release, unless you say --accept"
+    for warning in weak_promises(settings.epsilon, settings.delta, None):
+        end = "" if settings.accept else "; the table will be marked not for release, unless you say --accept"
         error_console().print(f"Warning: {warning}{end}.", style="bold red", markup=False, soft_wrap=True)
-    if ledger is not None:
-        refuse_overwriting(ledger, data, schema, constraints, *synthesizer.reference_files)
+    if use is not None:
+        refuse_overwriting(use.path, data, *public)
     with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
         synthesizer.fit(data, reading=reading, num_rows=rows, output=output, progress=progress, keep_releases=True)
         with telling_what_is_spent(
             lambda: synthesizer.ledger,
-            synthesizer.settings,
+            settings,
             model=save_model,
             resumable=synthesizer.run is not None,
         ):

@@ -20,7 +20,7 @@ def statement_of(
     """
     privacy = certificate.get("privacy")
     if not isinstance(privacy, Mapping):
-        raise InputError("found a certificate without privacy facts; expected one that kamino synth wrote")
+        raise InputError("found a certificate without privacy facts; expected one that a run wrote")
     spent, domains = privacy.get("spent_epsilon"), certificate.get("domains")
     known = certificate.get("sha256")
     words, notes = certificate.get("words"), certificate.get("notes")

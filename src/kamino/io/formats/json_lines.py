@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kamino.advice import reading, words
 from kamino.errors import InputError
 from kamino.io.csv import with_types
 from kamino.io.formats.compressed import open_text, telling_damage
@@ -57,7 +58,7 @@ def read_private_json_lines(path: Path, *, names: Sequence[str], encoding: str |
     if not names:
         raise InputError(
             f"{path}: JSON lines declare no columns: keys stand in the rows, which are private. Expected the names "
-            "from you: a schema (-s schema.yaml), or --columns name,age,city"
+            f"from you: a schema{words(' (-s schema.yaml)', '')}, or {reading('columns', 'name', 'age', 'city')}"
         )
     check_names(names, where=str(path))
     columns: dict[str, list[str | None]] = {name: [] for name in names}
@@ -105,7 +106,8 @@ def _read(path: Path, wanted: Sequence[str], opener: Opener) -> tuple[list[str],
         if not wanted and any(key not in columns for key in row):
             raise InputError(
                 f"{path}:{number}: found a key that the first line does not have, which names the columns. "
-                "Give the first line all keys, with null where it has no value; or name the columns (--columns)."
+                "Give the first line all keys, with null where it has no value; or name the columns "
+                f"({reading('columns')})."
             )
         seen.update(row)
         for name, cells in columns.items():

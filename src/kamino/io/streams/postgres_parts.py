@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kamino.advice import setting
 from kamino.errors import InputError
 from kamino.io.databases.postgres import WHERE, convert_types, is_numeric
 from kamino.io.databases.snapshot import Snapshot
@@ -40,7 +41,7 @@ class PostgresParts:
             name = next(field.name for field in empty.schema if is_numeric(field))
             raise InputError(
                 f"{WHERE}: column '{name}' has type numeric, whose places are told by all of its cells. Cast it in the "
-                f'query: "{name}"::double precision; or say --engine memory.'
+                f'query: "{name}"::double precision; or say {setting("engine", "memory")}.'
             )
         self.schema: pa.Schema = self._plain(empty).schema
 

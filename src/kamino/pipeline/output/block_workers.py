@@ -19,6 +19,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kamino.advice import Advice, named
 from kamino.arrays import IntArray
 from kamino.errors import InputError, SamplingError
 from kamino.io.bundle import Bundle
@@ -152,10 +153,12 @@ def _received(worker: subprocess.Popen[bytes]) -> Block:
     try:
         block, failure = pickle.load(worker.stdout)
     except (EOFError, pickle.UnpicklingError):
-        raise SamplingError(
+        raise Advice.of(
+            "worker-ended",
             "a worker that draws rows has ended early; nothing was written. Was it killed for its memory? Ask for "
-            "fewer --workers"
-        ) from None
+            "fewer ",
+            named("workers"),
+        ).error(SamplingError) from None
     if failure is not None:
         raise failure
     found: Block = block

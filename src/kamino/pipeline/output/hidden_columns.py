@@ -16,7 +16,7 @@ from kamino.constraints.language.printer import print_name
 from kamino.model import MarginalModel
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.plan.expectations import BINS, Accuracy
-from kamino.pipeline.plan.mostly_noise import remedies
+from kamino.pipeline.plan.mostly_noise import less_noise
 from kamino.schema.coding.joint_codes import even_starts
 
 #: How the note begins.
@@ -44,7 +44,7 @@ def hidden_note(fitted: Fitted, errors: Accuracy | None, told: Collection[str] =
     return (
         f"{HIDDEN}: {_listed(names)}. Of about {errors.rows:,} rows, most have a value there (or lie in a sixteenth of "
         "the range) whose count cannot be told from noise: how often values occur, and with which of other columns, is "
-        f"mostly made up. {remedies(fitted.settings)}, or declare {whose} values in fewer groups"
+        f"mostly made up. {less_noise(fitted.settings)}, or declare {whose} values in fewer groups"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from kamino.advice import drafting, setting
 from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
 from kamino.constraints.language.printer import print_name
 from kamino.pipeline.plan.whose_privacy import written_ids
@@ -31,7 +32,7 @@ def found_notes(schema: Schema) -> tuple[str, ...]:
         return ()
     whose = "its domain" if len(names) == 1 else "their domains"
     return (
-        f"{_listed(names)}: no value was frequent enough to be found; rows say other or nothing. kamino init drafts a "
+        f"{_listed(names)}: no value was frequent enough to be found; rows say other or nothing. {drafting()} drafts a "
         "schema, and knows dates as people write them. "
         f"Declare {whose} in a schema",
     )
@@ -92,7 +93,7 @@ def trusted_notes(schema: Schema, about_rows: int) -> tuple[str, ...]:
     ids = written_ids(schema)
     notes = [
         f"{print_name(name)}: by its name the id of a person, and real ones are written, because you said "
-        "--trust-domain. Declare it as {type: key, repeats: true} to have ids made up"
+        f"{setting('trust_domain')}. Declare it as {{type: key, repeats: true}} to have ids made up"
         for name in ids
     ]
     for name in nearly_all_different(schema, about_rows):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kamino.advice import setting
 from kamino.errors import InputError, PrivacyError, SchemaError
 from kamino.pipeline.plan.written_values import written_values
 from kamino.pipeline.settings import Settings
@@ -231,5 +232,6 @@ def weak_promises(epsilon: float | None, delta: float, about_rows: float | None)
 def weak_notes(ledger: Mapping[str, Any], settings: Settings, about_rows: float) -> tuple[str, ...]:
     """The weak promises of a run as notes, with what follows from them."""
     weak = () if ledger["mark"] else weak_promises(ledger["epsilon"], ledger["delta"], about_rows)
-    end = "; accepted by the owner (--accept)" if settings.accept else "; not for release, unless accepted (--accept)"
+    accepted = "accepted by the owner" if settings.accept else "not for release, unless accepted"
+    end = f"; {accepted} ({setting('accept')})"
     return tuple(f"{each}{end}" for each in weak)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kamino.advice import Advice, drafting, setting
 from kamino.constraints.language.printer import print_name
 from kamino.engine.discovery import FoundDomains
 from kamino.engine.lost_cells import Lost
@@ -19,8 +20,8 @@ _HALF = 0.5
 # Less than this is told in the table of columns only.
 _WORTH_A_NOTE = 0.01
 _REMEDIES = (
-    "Declare domains in a schema (kamino init), say --trust-domain if they are public, give a larger epsilon, or say "
-    "--anyway to go on"
+    *("Declare domains in a schema (", drafting(), "), say ", setting("trust_domain"), " if they are public, give a "),
+    *("larger epsilon, or say ", setting("anyway"), " to go on"),
 )
 _SHOWN = 6
 
@@ -36,10 +37,13 @@ def refuse_useless(found: FoundDomains, settings: Settings) -> None:
     if settings.anyway or len(useless) <= _HALF * len(names):
         return
     shown = ", ".join(map(print_name, useless[:_SHOWN])) + (", ..." if len(useless) > _SHOWN else "")
-    raise InputError(
+    raise Advice.of(
+        "no-useful-domain",
         f"found no useful domain for {len(useless)} of {len(names)} columns ({shown}): the noise hides their values, "
-        f"for want of rows or of epsilon. {_REMEDIES}"
-    )
+        "for want of rows or of epsilon. ",
+        *_REMEDIES,
+        about=useless,
+    ).error(InputError)
 
 
 def refuse_too_few_rows(about_rows: int, *, num_missing: int, num_columns: int, settings: Settings) -> None:
@@ -47,10 +51,12 @@ def refuse_too_few_rows(about_rows: int, *, num_missing: int, num_columns: int, 
     if settings.anyway or num_missing <= _HALF * num_columns:
         return
     of_columns = "1 column" if num_missing == 1 else f"{num_missing} columns"
-    raise InputError(
+    raise Advice.of(
+        "too-few-rows",
         f"found about {about_rows:,} rows (a noisy number), too few to find the domains of {of_columns} "
-        f"within epsilon {settings.epsilon:g}. {_REMEDIES}"
-    )
+        f"within epsilon {settings.epsilon:g}. ",
+        *_REMEDIES,
+    ).error(InputError)
 
 
 def _is_useless(found: FoundDomains, name: str) -> bool:

@@ -112,7 +112,7 @@ class Accuracy:
             A plan for that epsilon states the distance.  [test_accuracy_gives_the_epsilon_it_takes]
         """
         if not 0 < distance < 1:
-            raise InputError(f"found --accuracy {distance:g}; expected a share of rows between 0 and 1, such as 0.05")
+            raise InputError(f"found accuracy {distance:g}; expected a share of rows between 0 and 1, such as 0.05")
         unit = self.pair_cells * self.pair_sigma / self.noise_multiplier * math.sqrt(2 / math.pi) / 2
         return get_epsilon_gaussian(distance * self.rows / unit, delta)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from kamino.advice import Advice, words
 from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError, SamplingError
@@ -76,10 +77,12 @@ def refuse_beyond_memory(num_rows: int | None, num_columns: int) -> None:
     """
     needed, there = memory_of(num_rows or 0, num_columns), _memory()
     if there is not None and is_beyond_memory(num_rows, num_columns):
-        raise InputError(
+        raise Advice.of(
+            "more-than-memory",
             f"found {num_rows:,} rows asked for, which take about {needed / _GIB:,.0f} GiB to draw, on a machine with "
-            f"{there / _GIB:,.1f}; ask for fewer rows, or draw several tables with kamino sample"
-        )
+            f"{there / _GIB:,.1f}; ask for fewer rows, or draw several tables with ",
+            words("kamino sample", "Synthesizer.sample"),
+        ).error(InputError)
 
 
 def is_beyond_memory(num_rows: int | None, num_columns: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kamino.advice import Advice, Level, dropping, named, setting
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
@@ -41,11 +42,13 @@ def refuse_noise(plan: RunPlan, about_rows: float) -> None:
     names = most_hidden(errors, part=_ALL)
     if plan.settings.anyway or errors is None or not names:
         return
-    raise InputError(
+    raise Advice.of(
+        "table-of-noise",
         f"found about {errors.rows:,} rows (a noisy number), and counts of {len(names)} of {len(errors.columns)} "
-        f"columns ({_listed(names)}) that may be off by as many: the table would be noise. "
-        f"{remedies(plan.settings)}, or say --anyway to go on"
-    )
+        f"columns ({_listed(names)}) that may be off by as many: the table would be noise. ",
+        *(less_noise(plan.settings), ", or say ", setting("anyway"), " to go on"),
+        about=names,
+    ).error(InputError)
 
 
 def noisy_columns(errors: Accuracy | None) -> tuple[str, ...]:
@@ -65,14 +68,17 @@ def noise_note(errors: Accuracy | None, settings: Settings) -> str | None:
     return (
         f"{MOSTLY_NOISE}: of about {errors.rows:,} rows, counts of {len(names)} of {len(errors.columns)} columns "
         f"({_listed(names)}) may be off by a quarter of all rows or more: conclude nothing from them. "
-        f"{remedies(settings)}"
+        f"{less_noise(settings)}"
     )
 
 
-def remedies(settings: Settings) -> str:
-    """What makes noise smaller, in words."""
-    few = f", keep fewer rows of each {print_name(settings.unit or '')} (--max-rows)" if settings.max_rows else ""
-    return f"Give a larger epsilon, leave columns out (--drop){few}"
+def less_noise(settings: Settings) -> Advice:
+    """What makes noise smaller."""
+    of_each = f", keep fewer rows of each {print_name(settings.unit or '')} ("
+    few = (of_each, named("max_rows"), ")") if settings.max_rows else ()
+    return Advice.of(
+        "much-noise", "Give a larger epsilon, leave columns out (", dropping(), ")", *few, level=Level.NOTE
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kamino.advice import Advice, drafting
 from kamino.constraints import Constraints, DenialConstraint, ValueType
 from kamino.constraints.binding import constant_type, moment
 from kamino.constraints.tree import Column, Comparison, Constant
@@ -37,13 +38,13 @@ def refuse_clashing_types(constraints: Constraints) -> None:
             at = constant.place if constant.place.line else constraint.place
             names = ", ".join(sorted(group))
             faults.append(
-                ConstraintError(
+                Advice.of(
+                    "types-contradict",
                     f"found {names} compared with {firm[-1].value} here and with {firm[0].value} elsewhere; expected "
-                    "one type. Declare types in a schema (kamino init) to see which constraint is wrong",
-                    source=at.source,
-                    line=at.line,
-                    column=at.column,
-                )
+                    "one type. Declare types in a schema (",
+                    *(drafting(), ") to see which constraint is wrong"),
+                    about=sorted(group),
+                ).error(ConstraintError, source=at.source, line=at.line, column=at.column)
             )
     if faults:
         raise ConstraintErrors(faults)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kamino.advice import Advice, drafting, setting
 from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
@@ -66,9 +67,11 @@ if TYPE_CHECKING:
 
 CHOSEN_BY_THE_MODEL = "chosen by the model from what it has released"
 CHOSEN_BY_CHANCE = "the order of attributes is by chance: another run has another, unless it is given the same seed"
-_TYPES_WERE_FOUND = (
-    "types of a CSV file's columns are found within the budget, and with few rows a column stays text; "
-    "declare them in a schema (kamino init), or say --trust-domain if they are public"
+_TYPES_WERE_FOUND = Advice.of(
+    "types-were-found",
+    "types of a CSV file's columns are found within the budget, and with few rows a column stays text; declare them in "
+    "a schema (",
+    *(drafting(), "), or say ", setting("trust_domain"), " if they are public"),
 )
 
 
@@ -205,10 +208,10 @@ class RunPlan:
         settings = self.settings
         names = self.columns if self.schema is None else self.schema.names
         weak = weak_promises(settings.epsilon, settings.delta, self.num_rows)
-        accepted = "accepted" if settings.accept else "such a table is not for release without --accept"
+        accepted = "accepted" if settings.accept else f"such a table is not for release without {setting('accept')}"
         known, trusted = {} if self.schema is None else self.schema.attributes, settings.trust_domain
         persons = asked_columns(names, known, self.given, trust_domain=trusted) if settings.unit is None else ()
-        asked = (unit_question(persons),) if persons else ()
+        asked = (unit_question(persons).told(),) if persons else ()
         if self.schema is None:
             return (*(f"{each}; {accepted}" for each in weak), *asked)
         ids = () if settings.accept else written_ids(self.schema)
@@ -216,7 +219,7 @@ class RunPlan:
         return (
             *(f"{each}; {accepted}" for each in weak),
             *asked,
-            *((id_question(ids),) if ids else ()),
+            *((id_question(ids).told(),) if ids else ()),
             *texts,
             *short_year_notes(self.schema),
         )
@@ -552,18 +555,16 @@ def _bind(constraints: Constraints, schema: Schema, *, types_were_found: bool) -
         if not types_were_found:
             raise
         faults = [_of_found_type(error) for error in problem.errors]
-        raise ConstraintErrors([*faults, ConstraintError(_TYPES_WERE_FOUND)]) from None
+        raise ConstraintErrors([*faults, _TYPES_WERE_FOUND.error(ConstraintError)]) from None
 
 
 def _of_found_type(error: ConstraintError) -> ConstraintError:
     """The error of a constraint whose column has a type that was found: the type is in doubt, not the constraint."""
     found, _, _ = error.message.rpartition("; ")
-    return ConstraintError(
-        f"{found}; this type was found, not declared: declare the type in a schema (kamino init)",
-        source=error.source,
-        line=error.line,
-        column=error.column,
-    )
+    return Advice.of(
+        "type-was-found",
+        *(f"{found}; this type was found, not declared: declare the type in a schema (", drafting(), ")"),
+    ).error(ConstraintError, source=error.source, line=error.line, column=error.column)
 
 
 def _with_sigmas(plan: RunPlan) -> RunPlan:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from kamino.advice import Advice, Level, drafting, dropping, setting, words
 from kamino.constraints import ConstraintClass, Constraints, classify
 from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
@@ -18,6 +19,7 @@ from kamino.pipeline.settings import ROW, Settings
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema, Source
 from kamino.schema.files.names import words_of
 
+WHOSE_PRIVACY = "whose-privacy"
 # Who a row may be about. Many tables have several rows for each of them.
 _PEOPLE = (
     "account applicant beneficiary borrower cardholder child citizen client consumer customer cust debtor donor driver "
@@ -183,16 +185,20 @@ def refuse_unsaid_unit(
     """
     found = asked_columns(names, known, constraints, trust_domain=settings.trust_domain)
     if found and settings.unit is None:
-        raise InputError(f"{unit_question(found)}. Nothing was spent")
+        raise Advice.of(WHOSE_PRIVACY, unit_question(found), ". Nothing was spent", about=found).error(InputError)
 
 
-def unit_question(found: tuple[str, ...]) -> str:
+def unit_question(found: tuple[str, ...]) -> Advice:
     """What is to be said where columns look like the ids of persons."""
     listed, looks = ", ".join(map(print_name, found)), "looks" if len(found) == 1 else "look"
-    return (
-        f"found {listed}, which {looks} like the id of a person, and no word on whose privacy is promised; expected "
-        f"--unit {print_name(found[0])} --max-rows N (hides all rows of one person together, N of them kept) or "
-        f"--unit {ROW} (each row is another person's, or one row is all that is to be hidden)"
+    several = words(f"--unit {print_name(found[0])} --max-rows N", f"unit={found[0]!r}, max_rows=N")
+    return Advice.of(
+        WHOSE_PRIVACY,
+        f"found {listed}, which {looks} like the id of a person, and no word on whose privacy is promised; expected ",
+        *(several, " (hides all rows of one person together, N of them kept) or ", setting("unit", ROW)),
+        " (each row is another person's, or one row is all that is to be hidden)",
+        level=Level.WARNING,
+        about=found,
     )
 
 
@@ -208,13 +214,16 @@ def written_ids(schema: Schema) -> tuple[str, ...]:
     )
 
 
-def id_question(found: tuple[str, ...]) -> str:
+def id_question(found: tuple[str, ...]) -> Advice:
     """What is to be said where the real ids of persons would be written."""
     listed, looks = ", ".join(map(print_name, found)), "looks" if len(found) == 1 else "look"
     them, their = ("it", "its") if len(found) == 1 else ("them", "their")
-    drops = " ".join(f"--drop {print_name(name)}" for name in found)
-    return (
-        f"found {listed}, which {looks} like the id of a person, and {their} values called public (--trust-domain): "
-        f"real ids would be written, whatever epsilon is; expected {{type: key, repeats: true}} for {them} in a schema "
-        f"(see kamino init; ids are made up), {drops}, or --accept (real ids are written, on your word)"
+    return Advice.of(
+        "real-ids",
+        f"found {listed}, which {looks} like the id of a person, and {their} values called public (",
+        *(setting("trust_domain"), "): real ids would be written, whatever epsilon is; expected "),
+        *(f"{{type: key, repeats: true}} for {them} in a schema (see ", drafting(), "; ids are made up), "),
+        *(dropping(found, print_name), ", or ", setting("accept"), " (real ids are written, on your word)"),
+        level=Level.WARNING,
+        about=found,
     )

@@ -8,6 +8,7 @@ rows is held against them.
 
 from __future__ import annotations
 
+from kamino.advice import Advice, dropping, setting
 from kamino.constraints.language.printer import print_name
 from kamino.engine import columns_of_single_units
 from kamino.errors import InputError
@@ -57,9 +58,10 @@ def refuse_written_values(private: PrivateTable, schema: Schema, settings: Setti
     if settings.accept or settings.seed is not None or not settings.budget.is_private:
         return
     ids, own = written_ids(schema), own_values(private, schema, settings)
-    questions = (*((id_question(ids),) if ids else ()), *((own_question(own, settings),) if own else ()))
-    if questions:
-        raise InputError(f"{'; and '.join(questions)}. Nothing was spent")
+    if ids or own:
+        asked = id_question(ids) if ids else own_question(own, settings)
+        more = ("; and ", own_question(own, settings)) if ids and own else ()
+        raise Advice.of(asked.code, asked, *more, ". Nothing was spent", about=(*ids, *own)).error(InputError)
 
 
 def own_values(private: PrivateTable, schema: Schema, settings: Settings) -> tuple[str, ...]:
@@ -70,20 +72,22 @@ def own_values(private: PrivateTable, schema: Schema, settings: Settings) -> tup
     return columns_of_single_units(private, asked, settings.privacy_unit.column)
 
 
-def own_question(found: tuple[str, ...], settings: Settings) -> str:
+def own_question(found: tuple[str, ...], settings: Settings) -> Advice:
     """What is to be said where real values that are one unit's own would be written."""
     listed = ", ".join(map(print_name, found))
     unit = settings.privacy_unit.column
     each = "one row" if unit is None else f"one {print_name(unit)}"
     one = len(found) == 1
     tells = "tells" if one else "tell"
-    drops = " ".join(f"--drop {print_name(name)}" for name in found)
-    return (
+    return Advice.of(
+        "real-values",
         f"found {listed}, nearly all of whose values belong to {each} alone, or which {tells} most of them apart, and "
-        f"{'its' if one else 'their'} values called public (--trust-domain): real ones would be written, whatever "
-        f"epsilon is; expected {{type: key}} for {'it' if one else 'them'} in a schema (values are made up), {{type: "
-        "categorical} without values (what many rows share is found within the budget), "
-        f"{drops}, or --accept (real ones are written, on your word)"
+        f"{'its' if one else 'their'} values called public (",
+        *(setting("trust_domain"), "): real ones would be written, whatever epsilon is; expected "),
+        f"{{type: key}} for {'it' if one else 'them'} in a schema (values are made up), {{type: categorical}} without "
+        "values (what many rows share is found within the budget), ",
+        *(dropping(found, print_name), ", or ", setting("accept"), " (real ones are written, on your word)"),
+        about=found,
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kamino.advice import ledger_command
 from kamino.errors import LedgerError
 from kamino.privacy.durable.hash_chain import remove
 from kamino.privacy.durable.journal import Journal, changed, journal_path, journals_of, set_back
@@ -188,7 +189,9 @@ def close_by_hand(ledger: DurableLedger, run: str) -> RunState:
     """
     state = ledger.runs.get(run)
     if state is None:
-        raise LedgerError(f"{ledger.path}: found no run {run}; expected one of those that `kamino ledger show` lists")
+        raise LedgerError(
+            f"{ledger.path}: found no run {run}; expected one of those that `{ledger_command('show')}` lists"
+        )
     path = journal_path(ledger.path, run)
     journal = Journal.reopen(path, run) if path.exists() else None
     if journal is None and path.exists():

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from kamino.advice import starting_anew
 from kamino.errors import LedgerError
 from kamino.limits import MAX_LEDGER_LINES, MAX_RELEASE_BYTES, MAX_RELEASES_BYTES
 from kamino.privacy.durable.hash_chain import Chain, Limits, Line, canonical, remove
@@ -196,7 +197,7 @@ def changed(path: Path, what: str) -> str:
     """What is said of a run that asks for something else than the run it goes on with."""
     return (
         f"{path}: {what} is another one than was stored: the columns of the table, a public file, a setting or the "
-        "libraries have changed since. Go back to what it was, or start anew with --no-resume, which pays again"
+        f"libraries have changed since. Go back to what it was, or start anew with {starting_anew()}, which pays again"
     )
 
 
@@ -204,7 +205,7 @@ def set_back(path: Path, found: str) -> str:
     """What is said where the stored releases of a run are not those that its ledger vouches for."""
     return (
         f"{path}: found {found}: an older copy was put back, or the file was changed. Nothing was drawn. Put the "
-        "latest file back, or start anew with --no-resume, which pays again"
+        f"latest file back, or start anew with {starting_anew()}, which pays again"
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, assert_never
 
 import numpy as np
 
+from kamino.advice import Advice, starting_anew
 from kamino.errors import ModelError
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.junction import Clique
@@ -62,10 +63,13 @@ def settle_bins(measurer: Measurer, frame: Frame) -> None:
     """
     seen = hashlib.sha256(repr([_key(frame.view(a)) for a in range(len(frame.sizes))]).encode()).hexdigest()
     if measurer.settle("bins", [seen]) != [seen]:
-        raise ModelError(
+        raise Advice.of(
+            "bins-differ",
             "the bins of the columns come out otherwise than when the run began, on another processor or with other "
-            "libraries; expected the same. Go on where it began, or start anew with --no-resume, which pays again"
-        )
+            "libraries; expected the same. Go on where it began, or start anew with ",
+            starting_anew(),
+            ", which pays again",
+        ).error(ModelError)
 
 
 def _key(view: View) -> Hashable:
@@ -89,7 +93,10 @@ def _read(what: str, read: Callable[[], T]) -> T:
     try:
         return read()
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ModelError(
+        raise Advice.of(
+            "stored-choice-of-another-table",
             f"found a stored choice ({what}) that is none of this table's; expected one that a run of the same plan "
-            "made. Start anew with --no-resume, which pays again"
-        ) from None
+            "made. Start anew with ",
+            starting_anew(),
+            ", which pays again",
+        ).error(ModelError) from None
