@@ -19,6 +19,9 @@ from kamino.errors import ConstraintError
 if TYPE_CHECKING:
     from kamino.constraints.terms.term import Term
 
+MOST_TUPLES = 6
+"""Of one constraint: the work of looking for rows that break it grows with every one."""
+
 ConstantValue = bool | int | Decimal | str | date | datetime
 
 
@@ -90,8 +93,8 @@ class Column:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.tuple not in (1, 2):
-            raise ConstraintError(f"found tuple variable t{self.tuple}; only t1 and t2 can be used")
+        if not 1 <= self.tuple <= MOST_TUPLES:
+            raise ConstraintError(f"found tuple variable t{self.tuple}; only t1 to t{MOST_TUPLES} can be used")
         if not self.name:
             raise ConstraintError("found an empty attribute name; expected at least one character")
         _refuse_line_breaks(self.name)
@@ -250,7 +253,10 @@ class DenialConstraint:
         object.__setattr__(self, "predicates", tuple(dict.fromkeys(self.predicates)))
         if self.reference is not None:
             _refuse_line_breaks(self.reference)
-        if {column.tuple for column in self.columns()} == {2}:
+        tuples = {column.tuple for column in self.columns()}
+        if tuples - {1, 2}:
+            raise ConstraintError(f"found tuple variable t{max(tuples)}; only t1 and t2 can be used here")
+        if tuples == {2}:
             raise ConstraintError("found only t2; a constraint on one tuple speaks of t1")
 
     def columns(self) -> Iterator[Column]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kamino.constraints.terms import exact, moments, texts
 from kamino.constraints.terms.exact import Numbers
-from kamino.constraints.terms.functions import COMPARING
+from kamino.constraints.terms.term_functions import COMPARING
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_types import type_of
 from kamino.constraints.tree import Column, Constant, Operator
@@ -235,7 +235,7 @@ def _written(value: Any) -> str | None:
         return None
     if value.denominator == 1:
         return str(value.numerator)
-    digits = exact._digits(value.denominator)
+    digits = exact.decimal_digits(value.denominator)
     made = Decimal(value.numerator) / Decimal(value.denominator)
     return format(round(made, 15 if digits is None else digits).normalize(), "f")
 
@@ -325,7 +325,9 @@ def _pattern(found: list[Values], term: Apply, rows: int) -> Any:
 def _power(found: list[Values], term: Apply, rows: int) -> Numbers:
     exponent = term.arguments[1]
     assert isinstance(exponent, Constant), "an exponent is a constant, which binding sees to"
-    return reduce(exact.multiply, [_as_numbers(found[0])] * int(exponent.value), exact.constant(1, rows))  # type: ignore[arg-type]
+    base = _as_numbers(found[0])
+    one = exact.Numbers(exact.constant(1, rows).numerator, 1, base.valid)
+    return reduce(exact.multiply, [base] * int(exponent.value), one)  # type: ignore[arg-type]
 
 
 def _rounded(found: list[Values], term: Apply, rows: int) -> Numbers:

@@ -83,7 +83,8 @@ def _large(values: Whole) -> Whole:
     return values.astype(object)
 
 
-def _on_one_scale(a: Numbers, b: Numbers) -> tuple[Whole, Whole, int | Whole]:
+def on_one_scale(a: Numbers, b: Numbers) -> tuple[Whole, Whole, int | Whole]:
+    """The two numerators over one denominator."""
     if isinstance(a.denominator, int) and isinstance(b.denominator, int):
         common = lcm(a.denominator, b.denominator)
         return (
@@ -106,7 +107,7 @@ def _product(first: int | Whole, second: int | Whole) -> int | Whole:
 
 def add(a: Numbers, b: Numbers, sign: int = 1) -> Numbers:
     """`a + b`, or `a - b` where `sign` is -1."""
-    first, second, below = _on_one_scale(a, b)
+    first, second, below = on_one_scale(a, b)
     return Numbers(plus(first, second, sign), below, a.valid & b.valid)
 
 
@@ -129,7 +130,7 @@ def divide(a: Numbers, b: Numbers) -> Numbers:
 def modulo(a: Numbers, b: Numbers) -> Numbers:
     """What is left of `a` after whole times `b`, with the sign of `a`; null where `b` is zero."""
     valid = a.valid & b.valid & (b.numerator != 0)
-    first, second, below = _on_one_scale(a, b)
+    first, second, below = on_one_scale(a, b)
     second = np.where(valid, abs(second), 1)
     rest = abs(first) % second
     return Numbers(np.where(first < 0, -rest, rest), below, valid)
@@ -172,7 +173,7 @@ def rounded(a: Numbers, digits: int) -> Numbers:
 
 def compare(a: Numbers, op: Operator, b: Numbers) -> Mask:
     """Where `a op b` is true; never where one is null."""
-    first, second, _ = _on_one_scale(a, b)
+    first, second, _ = on_one_scale(a, b)
     found: Any
     match op:
         case Operator.EQ:
@@ -192,7 +193,7 @@ def compare(a: Numbers, op: Operator, b: Numbers) -> Mask:
 
 def where(chosen: Mask, a: Numbers, b: Numbers) -> Numbers:
     """`a` in the rows that are chosen, `b` in the others."""
-    first, second, below = _on_one_scale(a, b)
+    first, second, below = on_one_scale(a, b)
     return Numbers(np.where(chosen, first, second), below, np.where(chosen, a.valid, b.valid))
 
 
@@ -266,7 +267,7 @@ def to_arrow(a: Numbers) -> pa.Array:
     missing = ~a.valid
     if isinstance(below, int) and below == 1 and _largest(above) < 2**63:
         return pa.array(above.astype(np.int64), pa.int64(), mask=missing)
-    digits = _digits(below) if isinstance(below, int) else None
+    digits = decimal_digits(below) if isinstance(below, int) else None
     if digits is not None and digits <= 38 and _largest(above) * (10**digits // int(below)) < 10**38:
         scaled = times(above, 10**digits // int(below)).tolist()
         made = [Decimal(each).scaleb(-digits) if ok else None for each, ok in zip(scaled, a.valid, strict=True)]
@@ -285,7 +286,7 @@ def _reduced(a: Numbers) -> tuple[Whole, int | Whole]:
     return (above // factor, a.denominator // factor) if factor > 1 else (above, a.denominator)
 
 
-def _digits(below: int) -> int | None:
+def decimal_digits(below: int) -> int | None:
     """How many digits after the point its fractions have; None where they never end."""
     twos = fives = 0
     while below % 2 == 0:

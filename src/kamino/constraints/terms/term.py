@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from kamino.constraints.terms.functions import FUNCTIONS
+from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import NOWHERE, Column, Constant, Place
 from kamino.errors import ConstraintError
 from kamino.limits import MAX_DEPTH

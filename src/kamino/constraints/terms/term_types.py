@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
-from kamino.constraints.terms.functions import COMPARING, FUNCTIONS, MOMENTS, NUMBERS, UNITS
+from kamino.constraints.terms.term_functions import COMPARING, FUNCTIONS, MOMENTS, NUMBERS, UNITS
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.texts import pattern_problem
 from kamino.constraints.tree import Column, Constant, Place

@@ -113,7 +113,7 @@ FUNCTIONS: dict[str, Function] = {
     # Of anything.
     "coalesce": _of(None, ANYTHING, least=1, most=_ANY),
     "nullif": _of(None, ANYTHING, ANYTHING),
-    "choose": _of(None, ANYTHING, BOOLEANS, ANYTHING, least=3, most=3),
+    "choose": _of(None, BOOLEANS, ANYTHING, ANYTHING),
     # Logic of three values.
     "and": _of(_B, BOOLEANS, least=1, most=_ANY),
     "or": _of(_B, BOOLEANS, least=1, most=_ANY),
