@@ -109,7 +109,8 @@ def test_predicates_read_as_written() -> None:
 
 BAD = {
     "zip - > city": "rules.dc:1:5: found '-', expected a name",
-    "not (t1.a = t3.b)": "rules.dc:1:13: found tuple variable 't3', expected t1 or t2",
+    "not (t1.a = t7.b)": "rules.dc:1:13: found tuple variable 't7', expected t1 or t2",
+    "not (t1.a = t3.b)": "rules.dc:1:1: found tuple variables with a gap, expected t1, t2, t3",
     "key (a": "rules.dc:1:7: found the end of the line, expected ')' to close the key",
     "key ()": "rules.dc:1:6: found ')', expected an attribute name",
     "check (a > )": "rules.dc:1:12: found ')', expected an attribute or a constant",
@@ -260,8 +261,10 @@ def test_tree_invariants() -> None:
     assert twice.predicates == (NullTest(here),)
     with pytest.raises(ConstraintError, match="only t2"):
         DenialConstraint(predicates=(NullTest(Column("a", 2)),))
+    with pytest.raises(ConstraintError, match="t7"):
+        Column("a", 7)
     with pytest.raises(ConstraintError, match="t3"):
-        Column("a", 3)
+        DenialConstraint(predicates=(NullTest(here), NullTest(Column("a", 3))))
     with pytest.raises(ConstraintError, match="empty"):
         Column("")
     with pytest.raises(ConstraintError, match="line break"):
@@ -275,7 +278,7 @@ def test_tree_invariants() -> None:
 
 
 def test_too_many_alternatives_are_refused() -> None:
-    body = " and ".join(f"(a{i} = 1 or b{i} = 1)" for i in range(9))
+    body = " and ".join(f"(t1.a{i} = 1 or t2.b{i} = 1)" for i in range(9))
     with pytest.raises(ConstraintErrors, match="more than 256 alternatives"):
         Constraints.parse(f"not ({body})")
 

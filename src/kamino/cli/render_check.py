@@ -12,6 +12,8 @@ from rich.text import Text
 
 from kamino.cli.console import counted, safe
 from kamino.constraints import print_constraint
+from kamino.constraints.group_rules import GroupRule
+from kamino.constraints.language.printer import print_derivation, print_rule
 from kamino.constraints.tree import Kind, Strength
 from kamino.evaluate.cells import CellCheck
 from kamino.evaluate.checking import ConstraintCheck, TableCheck
@@ -27,12 +29,32 @@ def print_check(console: Console, result: TableCheck, *, table: pa.Table, explai
     for number, check in enumerate(result.checks, start=1):
         if check.examples:
             _print_examples(console, number, check, table)
+    _print_groups(console, result)
     for check in result.checks:
         if check.following is not None:
             console.print(_followed(check, check.following))
     _print_findings(console, result, explain=explain)
     console.print(_verdict(result))
     console.print(safe(NOT_PRIVATE, style="dim"))
+
+
+def _print_groups(console: Console, result: TableCheck) -> None:
+    """The rules on groups and the derived columns, where there are any."""
+    if not result.groups and not result.derivations:
+        return
+    grid = Table()
+    grid.add_column("rule", overflow="fold")
+    grid.add_column("strength")
+    grid.add_column("violations", justify="right")
+    grid.add_column("of", justify="right")
+    for check in result.groups:
+        of = counted(check.groups, "group") if isinstance(check.rule, GroupRule) else "sets of rows"
+        shown = safe(f"{check.violations:,}", style="bold red" if check.is_broken else "")
+        grid.add_row(safe(print_rule(check.rule)), _strength(check.rule.strength), shown, of)
+    for each in result.derivations:
+        shown = safe(f"{each.violations:,}", style="bold red" if each.violations else "")
+        grid.add_row(safe(print_derivation(each.derivation)), "hard", shown, counted(result.rows, "row"))
+    console.print(grid)
 
 
 def format_percent(percent: float) -> str:
@@ -135,8 +157,10 @@ def _followed(check: ConstraintCheck, found: Following) -> Text:
 
 
 def _verdict(result: TableCheck) -> Text:
-    broken = sum(check.is_broken for check in result.checks)
-    hard = sum(check.constraint.is_hard for check in result.checks)
+    broken = sum(check.is_broken for check in (*result.checks, *result.groups))
+    broken += sum(check.violations > 0 for check in result.derivations)
+    hard = sum(check.constraint.is_hard for check in result.checks) + len(result.derivations)
+    hard += sum(check.rule.is_hard for check in result.groups)
     if broken:
         return safe(f"{broken} of {hard} hard constraints violated.", style="bold red")
     return safe(f"No hard constraint violated ({hard} checked).", style="bold green")

@@ -6,9 +6,22 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime
-from decimal import Decimal
 
-from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, NullTest, Predicate
+from kamino.constraints.derivation import Derivation
+from kamino.constraints.group_rules import GroupRule, Measure, RowsRule
+from kamino.constraints.terms.term import Term
+from kamino.constraints.terms.term_types import as_type, bound_term, type_of
+from kamino.constraints.terms.term_types import constant_type as constant_type
+from kamino.constraints.tree import (
+    Column,
+    Comparison,
+    Constant,
+    DenialConstraint,
+    NullTest,
+    Place,
+    Predicate,
+    TermTest,
+)
 from kamino.constraints.types import ValueType, ValueTypes
 from kamino.errors import ConstraintError, UnknownAttributeError
 
@@ -34,6 +47,72 @@ def bind(constraint: DenialConstraint, types: ValueTypes) -> tuple[DenialConstra
     return bound, _distinct(errors)
 
 
+def bind_derivation(
+    derivation: Derivation, types: ValueTypes
+) -> tuple[Derivation, ValueType, list[ConstraintError]]:
+    """The derivation with typed constants, the type of what it makes, and what does not fit."""
+    term, errors = _bound_term(derivation.term, types, derivation.place)
+    found = ValueType.UNKNOWN if errors else type_of(term, types)
+    declared = types.get(derivation.target, ValueType.UNKNOWN)
+    if not errors and not found.comparable(declared):
+        at = derivation.place
+        errors.append(
+            ConstraintError(
+                f"'{derivation.target}' is {declared.value} and what it is computed as is {found.value}; "
+                "expected one type",
+                source=at.source,
+                line=at.line,
+                column=at.column,
+            )
+        )
+    return replace(derivation, term=term), found, errors
+
+
+def bind_group_rule(
+    rule: GroupRule | RowsRule, types: ValueTypes
+) -> tuple[GroupRule | RowsRule, list[ConstraintError]]:
+    """The rule with typed constants, and everything about it that does not fit."""
+    if isinstance(rule, RowsRule):
+        plain = DenialConstraint(predicates=(NullTest(Column("x")),), place=rule.place)
+        errors = [_unknown(column, types, plain) for column in rule.columns() if column.name not in types]
+        if errors:
+            return rule, _distinct(errors)
+        try:
+            return replace(rule, predicates=tuple(_typed(each, types, plain) for each in rule.predicates)), []
+        except ConstraintError as problem:
+            return rule, [problem]
+    errors = [_unknown_at(Column(name), types, rule.place) for name in rule.per if name not in types]
+    made: dict[str, Term | None] = {"term": rule.term, "where": rule.where}
+    for part, term in made.items():
+        if term is not None:
+            made[part], wrong = _bound_term(term, types, rule.place)
+            errors += wrong
+    needs_number = rule.measure not in (Measure.ROWS, Measure.DISTINCT)
+    if not errors and made["term"] is not None and needs_number:
+        found = type_of(made["term"], types)
+        if not found.comparable(ValueType.NUMBER):
+            at = rule.place
+            errors.append(
+                ConstraintError(
+                    f"found {found.value} in '{rule.measure.value}', expected a number",
+                    source=at.source,
+                    line=at.line,
+                    column=at.column,
+                )
+            )
+    return replace(rule, term=made["term"], where=made["where"]), _distinct(errors)
+
+
+def _bound_term(term: Term, types: ValueTypes, place: Place) -> tuple[Term, list[ConstraintError]]:
+    unknown = [_unknown_at(column, types, place) for column in term.columns if column.name not in types]
+    if unknown:
+        return term, unknown
+    try:
+        return bound_term(term, types, place), []
+    except ConstraintError as problem:
+        return term, [problem]
+
+
 def suggestion(name: str, names: Iterable[str]) -> str:
     """A sentence proposing the nearest of `names`, or an empty string."""
     known = list(names)
@@ -47,7 +126,11 @@ def _distinct(errors: list[ConstraintError]) -> list[ConstraintError]:
 
 
 def _unknown(column: Column, types: ValueTypes, constraint: DenialConstraint) -> ConstraintError:
-    at = column.place if column.place.line else constraint.place
+    return _unknown_at(column, types, constraint.place)
+
+
+def _unknown_at(column: Column, types: ValueTypes, place: Place) -> ConstraintError:
+    at = column.place if column.place.line else place
     names = list(types)
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return UnknownAttributeError(
@@ -67,7 +150,25 @@ def _typed(predicate: Predicate, types: ValueTypes, constraint: DenialConstraint
             return predicate
         case Comparison(left=left, right=Constant() as right):
             return replace(predicate, right=_typed_constant(left, right, types[left.name], constraint))
+        case TermTest():
+            return _typed_test(predicate, types, constraint.place)
     raise AssertionError(predicate)
+
+
+def _typed_test(test: TermTest, types: ValueTypes, place: Place) -> TermTest:
+    left, right = (bound_term(side, types, place) for side in (test.left, test.right))
+    found = type_of(left, types), type_of(right, types)
+    left, right = as_type(left, found[1], place), as_type(right, found[0], place)
+    a, b = type_of(left, types), type_of(right, types)
+    if not a.comparable(b):
+        at = next((each.place for each in (test.left, test.right) if each.place.line), place)
+        raise ConstraintError(
+            f"found {a.value} compared with {b.value}, expected one type; number(x), date(x) and text(x) change it",
+            source=at.source,
+            line=at.line,
+            column=at.column,
+        )
+    return TermTest(left, test.op, right)
 
 
 def _require_comparable(left: Column, right: Column, types: ValueTypes, constraint: DenialConstraint) -> None:
@@ -113,21 +214,6 @@ _EXAMPLES = {
 
 def _shown(constant: Constant) -> str:
     return f"'{constant.value}'" if isinstance(constant.value, str) else f"{constant.value}"
-
-
-def constant_type(constant: Constant) -> ValueType:
-    """The type of a constant as it is written."""
-    match constant.value:
-        case bool():
-            return ValueType.BOOLEAN
-        case int() | Decimal():
-            return ValueType.NUMBER
-        case datetime():
-            return ValueType.TIMESTAMP if constant.value.tzinfo is None else ValueType.ZONED
-        case date():
-            return ValueType.DATE
-        case _:
-            return ValueType.TEXT
 
 
 def moment(text: str, expected: ValueType) -> date | datetime | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kamino.constraints.binding import bind
+from kamino.constraints.binding import bind, bind_derivation, bind_group_rule
+from kamino.constraints.derivation import Derivation, in_order
+from kamino.constraints.group_rules import GroupRule, RowsRule
 from kamino.constraints.language.legacy import is_legacy, parse_legacy
-from kamino.constraints.language.parser import parse_line
-from kamino.constraints.language.printer import print_constraint
+from kamino.constraints.language.parser import Statement, parse_line
+from kamino.constraints.language.printer import print_constraint, print_derivation, print_rule
 from kamino.constraints.tree import DenialConstraint
 from kamino.constraints.types import ValueTypes
 from kamino.errors import ConstraintError, ConstraintErrors
@@ -30,6 +32,8 @@ class Constraints:
     """
 
     items: tuple[DenialConstraint, ...] = ()
+    derivations: tuple[Derivation, ...] = ()
+    group_rules: tuple[GroupRule | RowsRule, ...] = ()
 
     def __iter__(self) -> Iterator[DenialConstraint]:
         return iter(self.items)
@@ -38,7 +42,13 @@ class Constraints:
         return len(self.items)
 
     def __str__(self) -> str:
-        return "\n".join(print_constraint(constraint) for constraint in self.items)
+        return "\n".join(
+            [
+                *map(print_derivation, self.derivations),
+                *map(print_constraint, self.items),
+                *map(print_rule, self.group_rules),
+            ]
+        )
 
     @classmethod
     def parse(cls, text: str, *, source: str = "<text>", types: ValueTypes | None = None) -> Constraints:
@@ -52,7 +62,7 @@ class Constraints:
         problem = text_problem(text)
         if problem:
             raise ConstraintErrors([ConstraintError(problem, source=source, line=1, column=1)])
-        found: list[DenialConstraint] = []
+        found: list[Statement] = []
         errors: list[ConstraintError] = []
         for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
             line = raw.rstrip("\r")
@@ -64,7 +74,12 @@ class Constraints:
                 errors.append(fault)
             if len(errors) > MAX_FAULTS or len(found) > MAX_CONSTRAINTS:
                 break
-        return _checked(tuple(found), errors, types)
+        made = cls(
+            tuple(each for each in found if isinstance(each, DenialConstraint)),
+            tuple(each for each in found if isinstance(each, Derivation)),
+            tuple(each for each in found if isinstance(each, GroupRule | RowsRule)),
+        )
+        return _checked(made, errors, types)
 
     @classmethod
     def from_ddl(cls, sql: str, *, dialect: str | None = None, source: str = "<ddl>") -> Constraints:
@@ -96,7 +111,7 @@ class Constraints:
 
     def bind(self, types: ValueTypes) -> Constraints:
         """The same constraints with constants of the attributes' types; `ConstraintErrors` if any does not fit."""
-        return _checked(self.items, [], types)
+        return _checked(self, [], types)
 
 
 def _check_line(line: str, source: str, number: int) -> None:
@@ -123,22 +138,39 @@ def _too_many(found: tuple[DenialConstraint, ...]) -> list[ConstraintError]:
     ]
 
 
-def _checked(
-    found: tuple[DenialConstraint, ...], errors: list[ConstraintError], types: ValueTypes | None
-) -> Constraints:
-    errors = errors + _too_many(found)
+def _checked(made: Constraints, errors: list[ConstraintError], types: ValueTypes | None) -> Constraints:
+    errors = errors + _too_many(made.items)
+    try:
+        made = replace(made, derivations=in_order(made.derivations))
+    except ConstraintError as fault:
+        errors.append(fault)
     if types is not None and len(errors) <= MAX_FAULTS:
-        bound_ones = []
-        for constraint in found[:MAX_CONSTRAINTS]:
-            bound, wrong = bind(constraint, types)
-            bound_ones.append(bound)
-            errors += wrong
-            if len(errors) > MAX_FAULTS:
-                break
-        found = tuple(bound_ones)
+        made = _bound(made, errors, types)
     if errors:
         raise ConstraintErrors(_listed(errors))
-    return Constraints(found)
+    return made
+
+
+def _bound(made: Constraints, errors: list[ConstraintError], types: ValueTypes) -> Constraints:
+    """The constraints with typed constants; what does not fit is put among the errors."""
+    derivations = []
+    for derivation in made.derivations:
+        bound_one, found, wrong = bind_derivation(derivation, types)
+        derivations.append(bound_one)
+        types = {**types, derivation.target: found} if types.get(derivation.target) is None else types
+        errors += wrong
+    items, rules = [], []
+    for constraint in made.items[:MAX_CONSTRAINTS]:
+        bound, wrong = bind(constraint, types)
+        items.append(bound)
+        errors += wrong
+        if len(errors) > MAX_FAULTS:
+            break
+    for rule in made.group_rules:
+        bound_rule, wrong = bind_group_rule(rule, types)
+        rules.append(bound_rule)
+        errors += wrong
+    return Constraints(tuple(items), tuple(derivations), tuple(rules))
 
 
 def _listed(errors: list[ConstraintError]) -> list[ConstraintError]:

@@ -12,8 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING, TypeGuard
 
 from kamino.errors import ConstraintError
+
+if TYPE_CHECKING:
+    from kamino.constraints.terms.term import Term
+
+MOST_TUPLES = 6
+"""Of one constraint: the work of looking for rows that break it grows with every one."""
 
 ConstantValue = bool | int | Decimal | str | date | datetime
 
@@ -86,11 +93,16 @@ class Column:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.tuple not in (1, 2):
-            raise ConstraintError(f"found tuple variable t{self.tuple}; only t1 and t2 can be used")
+        if not 1 <= self.tuple <= MOST_TUPLES:
+            raise ConstraintError(f"found tuple variable t{self.tuple}; only t1 to t{MOST_TUPLES} can be used")
         if not self.name:
             raise ConstraintError("found an empty attribute name; expected at least one character")
         _refuse_line_breaks(self.name)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Itself, as the columns that a term reads."""
+        return (self,)
 
 
 def _refuse_line_breaks(text: str) -> None:
@@ -119,6 +131,11 @@ class Constant:
                 object.__setattr__(self, "value", int(self.value))
         if isinstance(self.value, str):
             _refuse_line_breaks(self.value)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """None: a constant reads no column."""
+        return ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constant):
@@ -156,7 +173,37 @@ class NullTest:
         return (self.column,)
 
 
-Predicate = Comparison | NullTest
+@dataclass(frozen=True)
+class TermTest:
+    """`left op right` of two terms that are more than a column and a constant; true only where both have a value.
+
+    Each side reads one tuple. A term that is true or false is tested as `left = true`, or `left != true` if negated.
+    """
+
+    left: Term
+    op: Operator
+    right: Term
+
+    def __post_init__(self) -> None:
+        for side in (self.left, self.right):
+            if len({column.tuple for column in side.columns}) > 1:
+                raise ConstraintError(
+                    "found a term over two tuples; expected each side of a comparison to read one, such as "
+                    "t1.a + 5 < t2.a"
+                )
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns it reads, left first."""
+        return (*self.left.columns, *self.right.columns)
+
+
+Predicate = Comparison | NullTest | TermTest
+
+
+def plain_comparison(predicate: Predicate) -> TypeGuard[Comparison]:
+    """Whether the predicate compares a column with a column or a constant, as those ask who match on columns."""
+    return isinstance(predicate, Comparison)
 
 
 class Kind(enum.Enum):
@@ -206,7 +253,10 @@ class DenialConstraint:
         object.__setattr__(self, "predicates", tuple(dict.fromkeys(self.predicates)))
         if self.reference is not None:
             _refuse_line_breaks(self.reference)
-        if {column.tuple for column in self.columns()} == {2}:
+        tuples = {column.tuple for column in self.columns()}
+        if tuples - {1, 2}:
+            raise ConstraintError(f"found tuple variable t{max(tuples)}; only t1 and t2 can be used here")
+        if tuples == {2}:
             raise ConstraintError("found only t2; a constraint on one tuple speaks of t1")
 
     def columns(self) -> Iterator[Column]:
@@ -223,6 +273,11 @@ class DenialConstraint:
     def is_unary(self) -> bool:
         """Whether it speaks of single rows."""
         return all(column.tuple == 1 for column in self.columns())
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether a side of some comparison is more than a column or a constant."""
+        return any(isinstance(predicate, TermTest) for predicate in self.predicates)
 
     @property
     def is_hard(self) -> bool:
@@ -242,6 +297,14 @@ def swapped(predicate: Predicate) -> Predicate:
             return Comparison(_swap_column(left), op, other)
         case NullTest(column=column, negated=negated):
             return NullTest(_swap_column(column), negated)
+        case TermTest(left=first, op=op, right=second):
+            return TermTest(_swap_term(first), op, _swap_term(second))
+
+
+def _swap_term(term: Term) -> Term:
+    from kamino.constraints.terms.term import with_tuple
+
+    return with_tuple(term, 3 - term.columns[0].tuple) if term.columns else term
 
 
 def _swap_column(column: Column) -> Column:
@@ -253,6 +316,10 @@ def oriented(predicate: Predicate) -> Predicate:
     match predicate:
         case Comparison(left=Column(tuple=2) as left, op=op, right=Column(tuple=1) as right):
             return Comparison(right, op.mirrored, left)
+        case TermTest(left=left, op=op, right=right) if [c.tuple for c in predicate.columns][:1] == [2] and is_cross(
+            predicate
+        ):
+            return TermTest(right, op.mirrored, left)
         case _:
             return predicate
 

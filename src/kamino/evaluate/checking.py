@@ -24,8 +24,13 @@ from kamino.constraints import (
 )
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.counting.count import explain_count
+from kamino.constraints.counting.derived import count_underived
+from kamino.constraints.counting.groups import count_groups, count_groups_in_parts, count_rows_rule
 from kamino.constraints.counting.in_parts import Parts, count_in_parts
 from kamino.constraints.counting.ranks import RankedTable
+from kamino.constraints.derivation import Derivation
+from kamino.constraints.group_rules import GroupRule, RowsRule
+from kamino.constraints.language.printer import print_derivation, print_rule
 from kamino.constraints.tree import DenialConstraint
 from kamino.evaluate.following import Following, count_following
 
@@ -62,17 +67,42 @@ class ConstraintCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupCheck:
+    """How many groups of rows break a rule on groups; of a rule on several rows, how many sets of rows do."""
+
+    rule: GroupRule | RowsRule
+    violations: int
+    groups: int
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is hard and broken."""
+        return self.rule.is_hard and self.violations > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivationCheck:
+    """In how many rows a derived column differs from what it is computed as, a null where there is a value included."""
+
+    derivation: Derivation
+    violations: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableCheck:
     """All constraints of a table, and what there is to say about the constraints themselves."""
 
     rows: int
     checks: tuple[ConstraintCheck, ...]
     findings: tuple[Finding, ...] = ()
+    groups: tuple[GroupCheck, ...] = ()
+    derivations: tuple[DerivationCheck, ...] = ()
 
     @property
     def is_clean(self) -> bool:
         """Whether no hard constraint is violated."""
-        return not any(check.is_broken for check in self.checks)
+        broken = any(check.is_broken for check in (*self.checks, *self.groups))
+        return not broken and not any(check.violations for check in self.derivations)
 
 
 def check_table(
@@ -100,7 +130,22 @@ def check_table(
         for constraint in progress(constraints)
     )
     without_null = frozenset(name for name in table.column_names if not table.column(name).null_count)
-    return TableCheck(rows=table.num_rows, checks=checks, findings=analyse(constraints, not_null=without_null))
+    return TableCheck(
+        rows=table.num_rows,
+        checks=checks,
+        findings=analyse(constraints, not_null=without_null),
+        groups=tuple(_check_groups(ranked, rule) for rule in constraints.group_rules),
+        derivations=tuple(
+            DerivationCheck(derivation=each, violations=count_underived(table, each)) for each in constraints.derivations
+        ),
+    )
+
+
+def _check_groups(ranked: RankedTable, rule: GroupRule | RowsRule) -> GroupCheck:
+    if isinstance(rule, RowsRule):
+        return GroupCheck(rule=rule, violations=count_rows_rule(ranked, rule), groups=0)
+    found = count_groups(ranked, rule)
+    return GroupCheck(rule=rule, violations=found.broken, groups=found.groups)
 
 
 def check_parts(table: Parts, constraints: Constraints) -> TableCheck:
@@ -123,7 +168,24 @@ def check_parts(table: Parts, constraints: Constraints) -> TableCheck:
         )
         for constraint in constraints
     )
-    return TableCheck(rows=rows, checks=checks, findings=analyse(constraints, not_null=frozenset()))
+    groups = []
+    for rule in constraints.group_rules:
+        broken, found = count_groups_in_parts(table, rule, rows)
+        groups.append(GroupCheck(rule=rule, violations=broken, groups=found))
+    derived = [0] * len(constraints.derivations)
+    for part in table.parts() if derived else ():
+        for place, each in enumerate(constraints.derivations):
+            derived[place] += count_underived(part, each)
+    return TableCheck(
+        rows=rows,
+        checks=checks,
+        findings=analyse(constraints, not_null=frozenset()),
+        groups=tuple(groups),
+        derivations=tuple(
+            DerivationCheck(derivation=each, violations=count)
+            for each, count in zip(constraints.derivations, derived, strict=True)
+        ),
+    )
 
 
 def following_of(table: pa.Table, constraint: DenialConstraint, references: Maps) -> Following | None:
@@ -161,6 +223,21 @@ def _explained(ranked: RankedTable, constraint: DenialConstraint) -> str:
 def as_json(result: TableCheck, *, explain: bool = False) -> dict[str, Any]:
     """The check as plain data for machines; `explain` adds the method and the findings."""
     document: dict[str, Any] = {"rows": result.rows, "constraints": [_row(c, explain) for c in result.checks]}
+    if result.groups:
+        document["groups"] = [
+            {
+                "text": print_rule(check.rule),
+                "hard": check.rule.is_hard,
+                "violations": check.violations,
+                "of": check.groups,
+            }
+            for check in result.groups
+        ]
+    if result.derivations:
+        document["derivations"] = [
+            {"text": print_derivation(check.derivation), "violations": check.violations, "of": result.rows}
+            for check in result.derivations
+        ]
     if explain:
         document["findings"] = [
             {

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kamino.constraints.analysis.opaque import opaque
 from kamino.constraints.tree import (
     Column,
     Comparison,
     DenialConstraint,
     NullTest,
     Predicate,
+    TermTest,
     is_cross,
     oriented,
     swapped,
@@ -50,6 +52,8 @@ def _normal(predicate: Predicate) -> Predicate:
             return replace(turned, left=_bare(turned.left))
         case NullTest():
             return predicate
+        case TermTest():
+            return _normal(opaque(predicate))
 
 
 def _bare(side: Column | object) -> Column:
@@ -68,3 +72,5 @@ def _sort_key(predicate: Predicate) -> tuple[str, ...]:
             return ("comparison", f"{left.tuple}.{left.name}", op.value, side)
         case NullTest(column=column, negated=negated):
             return ("null", f"{column.tuple}.{column.name}", str(negated), "")
+        case TermTest():
+            return _sort_key(opaque(predicate))

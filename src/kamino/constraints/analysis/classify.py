@@ -36,6 +36,8 @@ def classify(constraint: DenialConstraint) -> ConstraintClass:
     """
     if constraint.is_unary:
         return ConstraintClass.UNARY
+    if constraint.has_terms:
+        return ConstraintClass.GENERAL
     operators = _same_attribute_operators(constraint.predicates)
     if operators is None:
         return ConstraintClass.GENERAL

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from kamino.constraints.analysis.findings import Finding, FindingKind, Question
+from kamino.constraints.analysis.opaque import opaque
 from kamino.constraints.analysis.reasoning import can_hold
 from kamino.constraints.tree import Column, Comparison, DenialConstraint, NullTest, Predicate
 
@@ -75,7 +76,7 @@ def _search(choices: list[list[Predicate]], chosen: list[Predicate]) -> bool:
 def _escapes(constraint: DenialConstraint) -> list[Predicate]:
     """The ways in which a row can fail to make every predicate true."""
     escapes: list[Predicate] = []
-    for predicate in constraint.predicates:
+    for predicate in map(opaque, constraint.predicates):
         match predicate:
             case NullTest(column=column, negated=negated):
                 escapes.append(NullTest(column, not negated))

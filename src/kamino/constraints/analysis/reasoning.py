@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
+from kamino.constraints.analysis.opaque import opaque
 from kamino.constraints.tree import Column, Comparison, Constant, NullTest, Operator, Predicate
 
 _Node = tuple[str, Any]
@@ -22,6 +23,7 @@ def can_hold(predicates: Sequence[Predicate]) -> bool:
     Guarantees:
         `False` only where no table violates `not (predicates)`.  [test_trivial_constraints_are_never_violated]
     """
+    predicates = [opaque(predicate) for predicate in predicates]
     null, not_null = _null_tests(predicates)
     if null & not_null:
         return False
@@ -34,6 +36,7 @@ def entails(predicates: Sequence[Predicate], conclusion: Predicate) -> bool:
     Guarantees:
         Never claims what does not follow, nulls included.  [test_implied_constraints_add_nothing]
     """
+    predicates, conclusion = [opaque(predicate) for predicate in predicates], opaque(conclusion)
     null, not_null = _null_tests(predicates)
     match conclusion:
         case NullTest(column=column, negated=True):

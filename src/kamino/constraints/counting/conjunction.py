@@ -14,6 +14,7 @@ from kamino.constraints.tree import (
     DenialConstraint,
     Operator,
     Predicate,
+    TermTest,
     is_cross,
     oriented,
     swapped,
@@ -90,7 +91,8 @@ def conjunction_of(constraint: DenialConstraint) -> Conjunction:
 
 def equal_attributes(constraint: DenialConstraint) -> frozenset[str]:
     """Return the attributes that must be equal in two rows before the constraint can be violated."""
-    crosses = conjunction_of(constraint).cross
+    plain = tuple(predicate for predicate in constraint.predicates if not isinstance(predicate, TermTest))
+    crosses = conjunction_of(constraint.with_predicates(plain)).cross if plain else ()
     return frozenset(cross.left for cross in crosses if cross.op is Operator.EQ and cross.left == cross.right)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kamino.constraints.counting.conjunction import Conjunction, Cross, conjunction_of
 from kamino.constraints.counting.extremes import has_matches
+from kamino.constraints.counting.lowering import lowered
 from kamino.constraints.counting.method import Method, choose_method, count
 from kamino.constraints.counting.problem import Axis, Counts, Problem, combine_keys, order_axis
 from kamino.constraints.counting.ranks import NULL, Mask, RankedTable, compare
@@ -22,6 +23,7 @@ from kamino.constraints.tree import (
     NullTest,
     Operator,
     Predicate,
+    TermTest,
 )
 
 # With more orders than this, looking for one partner takes as long as trying all pairs.
@@ -36,6 +38,7 @@ def count_violations(table: pa.Table | RankedTable, constraint: DenialConstraint
         Independent of the order of the rows.  [test_counts_ignore_row_order]
     """
     ranked = _ranked(table)
+    constraint = lowered(ranked, constraint)
     if constraint.is_unary:
         return int(_holds(ranked, constraint.predicates).sum())
     one_way = conjunction_of(constraint)
@@ -52,6 +55,7 @@ def violations_per_row(table: pa.Table | RankedTable, constraint: DenialConstrai
         Equal to trying every row or pair.  [test_counts_per_row_match_brute_force]
     """
     ranked = _ranked(table)
+    constraint = lowered(ranked, constraint)
     if constraint.is_unary:
         return _holds(ranked, constraint.predicates).astype(np.int64)
     one_way = conjunction_of(constraint)
@@ -71,6 +75,7 @@ def find_violations(
         [test_found_violations_are_violations]
     """
     ranked = _ranked(table)
+    constraint = lowered(ranked, constraint)
     if constraint.is_unary:
         rows = np.flatnonzero(_holds(ranked, constraint.predicates))[:limit]
         return [(int(row),) for row in rows]
@@ -93,6 +98,7 @@ class Explanation:
 def explain_count(table: pa.Table | RankedTable, constraint: DenialConstraint) -> Explanation:
     """Which kernel counts the constraint, and in how many counts."""
     ranked = _ranked(table)
+    constraint = lowered(ranked, constraint)
     if constraint.is_unary:
         return Explanation(method="scan of the rows", directions=1)
     one_way = conjunction_of(constraint)
@@ -168,6 +174,8 @@ def _holds(table: RankedTable, predicates: tuple[Predicate, ...]) -> Mask:
             case Comparison(left=left, op=op, right=Column() as right):
                 a, b, _ = table.ranks(left.name, right.name)
                 holds &= (a != NULL) & (b != NULL) & compare(a, op, b)
+            case TermTest():
+                raise AssertionError("terms are made columns before rows are counted")
     return holds
 
 

@@ -78,7 +78,7 @@ def tally_of(constraint: DenialConstraint) -> Tally:
     """What is kept for a constraint of its class."""
     if constraint.is_unary:
         return _Rows(constraint)
-    dependency = dependency_of(constraint)
+    dependency = None if constraint.has_terms else dependency_of(constraint)
     if dependency is not None:
         return _Pairs(tuple(sorted(dependency.left)), dependency.right)
     if classify(constraint) is ConstraintClass.ORDER:

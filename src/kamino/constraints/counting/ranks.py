@@ -6,7 +6,7 @@ Comparing ranks is exact for every type: 64-bit integers, decimals and floats ar
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -33,6 +33,7 @@ class RankedTable:
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
+        self._names = frozenset(table.column_names)
         self._columns: dict[str, Any] = {}
         self._ranks: dict[tuple[str, ...], tuple[tuple[npt.NDArray[np.signedinteger[Any]], ...], int]] = {}
         self._sorted: dict[str, pa.Array] = {}
@@ -79,6 +80,19 @@ class RankedTable:
     def value(self, name: str, row: int) -> Any:
         """The value of one cell, for showing an offending row to the owner of the table."""
         return self._table.column(name)[row].as_py()
+
+    def columns(self, names: Iterable[str]) -> dict[str, Any]:
+        """The named columns as plain arrays; with none named, one that tells how many rows there are."""
+        return {name: self._column(name) for name in (sorted(names) or self._table.column_names[:1])}
+
+    def add_column(self, name: str, make: Callable[[], Any]) -> str:
+        """Add a computed column, once; the name under which it is found, which no column of the table has."""
+        found = name
+        while found in self._names:
+            found = f"= {found}"
+        if found not in self._columns:
+            self._columns[found] = make()
+        return found
 
     def _column(self, name: str) -> Any:
         if name not in self._columns:

@@ -11,7 +11,8 @@ from kamino.limits import MAX_NAME_CHARS, cut, number_problem
 
 _IN_EXPRESSIONS = {"and", "or", "not", "is", "null", "true", "false", "between", "in", "date", "timestamp", "t1", "t2"}
 _AT_THE_START = {"key", "check", "soft", "weight", "using"}
-KEYWORDS = frozenset(_IN_EXPRESSIONS | _AT_THE_START)
+_IN_RULES = {"if", "then", "else", "iff", "implies", "where", "like", "ilike", "case", "when", "end", "per"}
+KEYWORDS = frozenset(_IN_EXPRESSIONS | _AT_THE_START | _IN_RULES)
 
 # A plain name may hold inner hyphens only between letters or digits ("education-num"), never before ">".
 _TOKEN = re.compile(
@@ -19,11 +20,15 @@ _TOKEN = re.compile(
     (?P<space>\s+)
   | (?P<comment>\#.*)
   | (?P<arrow>->)
+  | (?P<define>:=)
+  | (?P<match>!?~\*?)
   | (?P<op><=|>=|!=|<>|==|=|<|>)
-  | (?P<number>[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w]))
+  | (?P<dots>\.\.)
+  | (?P<number>[+-]?(?:\d+\.(?!\.)\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w]))
   | (?P<name>[^\W\d]\w*(?:-\w+)*)
   | (?P<quoted>"(?:[^"]|"")*")
   | (?P<string>'(?:[^']|'')*')
+  | (?P<arith>\|\||-(?!\s+>)|[+*/%])
   | (?P<punct>[(),.:])
     """,
     re.VERBOSE,

@@ -6,10 +6,11 @@ Guarantees:
 
 from __future__ import annotations
 
-import re
-from datetime import date, datetime
-
-from kamino.constraints.language.lexer import KEYWORDS
+from kamino.constraints.derivation import Derivation
+from kamino.constraints.group_rules import GroupRule, Measure, RowsRule
+from kamino.constraints.language.term_text import print_name as print_name
+from kamino.constraints.language.term_text import print_negated, print_term
+from kamino.constraints.terms.term import Apply
 from kamino.constraints.tree import (
     Column,
     Comparison,
@@ -20,10 +21,8 @@ from kamino.constraints.tree import (
     Operator,
     Predicate,
     Strength,
+    TermTest,
 )
-
-_PLAIN = re.compile(r"[^\W\d]\w*(?:-\w+)*")
-
 
 def print_constraint(constraint: DenialConstraint) -> str:
     """The constraint as one line of the language, in its shortest form."""
@@ -31,11 +30,45 @@ def print_constraint(constraint: DenialConstraint) -> str:
     return _strength(constraint.strength) + _body(constraint) + using
 
 
-def print_name(name: str) -> str:
-    """An attribute name, in double quotes unless it is a plain word."""
-    if _PLAIN.fullmatch(name) and name.lower() not in KEYWORDS:
-        return name
-    return '"' + name.replace('"', '""') + '"'
+def print_derivation(derivation: Derivation) -> str:
+    """A derived column as one line."""
+    return f"{print_name(derivation.target)} := {print_term(derivation.term)}"
+
+
+def print_group_rule(rule: GroupRule) -> str:
+    """A rule on groups as one line."""
+    per = f" per ({', '.join(map(print_name, rule.per))})"
+    where = f" where ({print_term(rule.where)})" if rule.where is not None else ""
+    term = "" if rule.term is None else f"({print_term(rule.term)})"
+    if rule.measure is Measure.GAPLESS:
+        start = {None: " from any", 1: ""}.get(rule.low if rule.low in (None, 1) else 0, f" from {rule.low}")
+        return f"{_strength(rule.strength)}gapless {term}{per}{where}{start}"
+    return f"{_strength(rule.strength)}{_MEASURES[rule.measure]}{term}{per}{where} {_bounds(rule)}"
+
+
+_MEASURES = {
+    Measure.ROWS: "count",
+    Measure.DISTINCT: "count",
+    Measure.SUM: "sum",
+    Measure.LEAST: "min",
+    Measure.MOST: "max",
+    Measure.MEAN: "avg",
+}
+
+
+def _bounds(rule: GroupRule) -> str:
+    if rule.low == rule.high:
+        return f"= {rule.low}"
+    if rule.low is None or rule.high is None:
+        return f">= {rule.low}" if rule.high is None else f"<= {rule.high}"
+    return f"between {rule.low} and {rule.high}"
+
+
+def print_rule(rule: GroupRule | RowsRule) -> str:
+    """A rule on groups or on several rows as one line."""
+    if isinstance(rule, GroupRule):
+        return print_group_rule(rule)
+    return f"{_strength(rule.strength)}not ({' and '.join(_predicate(each, bare=False) for each in rule.predicates)})"
 
 
 def _strength(strength: Strength) -> str:
@@ -75,6 +108,10 @@ def _negated(predicate: Predicate) -> Predicate:
             return Comparison(left, op.negated, right)
         case NullTest(column=column, negated=negated):
             return NullTest(column, not negated)
+        case TermTest(left=left, op=Operator.EQ, right=Constant(value=False)):
+            return TermTest(left, Operator.EQ, Constant(True))
+        case TermTest(left=left, op=op, right=right):
+            return TermTest(left, op.negated, right)
 
 
 def _names(predicates: tuple[Predicate, ...]) -> str:
@@ -84,21 +121,12 @@ def _names(predicates: tuple[Predicate, ...]) -> str:
 def _predicate(predicate: Predicate, *, bare: bool) -> str:
     match predicate:
         case Comparison(left=left, op=op, right=right):
-            return f"{_operand(left, bare=bare)} {op.value} {_operand(right, bare=bare)}"
+            return f"{print_term(left, bare=bare)} {op.value} {print_term(right, bare=bare)}"
         case NullTest(column=column, negated=negated):
-            return f"{_operand(column, bare=bare)} is {'not ' if negated else ''}null"
-
-
-def _operand(operand: Column | Constant, *, bare: bool) -> str:
-    if isinstance(operand, Column):
-        return print_name(operand.name) if bare else f"t{operand.tuple}.{print_name(operand.name)}"
-    value = operand.value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, datetime):
-        return f"timestamp '{value.isoformat(sep=' ')}'"
-    if isinstance(value, date):
-        return f"date '{value.isoformat()}'"
-    return str(value)
+            return f"{print_term(column, bare=bare)} is {'not ' if negated else ''}null"
+        case TermTest(left=Apply() as left, op=Operator.EQ, right=Constant(value=True)):
+            return print_term(left, bare=bare, level=3)
+        case TermTest(left=Apply() as left, op=Operator.NE, right=Constant(value=True)):
+            return print_negated(left, bare=bare)
+        case TermTest(left=left, op=op, right=right):
+            return f"{print_term(left, bare=bare, level=5)} {op.value} {print_term(right, bare=bare, level=5)}"

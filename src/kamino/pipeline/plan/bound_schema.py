@@ -17,6 +17,7 @@ from kamino.errors import InputError, SamplingError, SchemaError
 from kamino.pipeline.plan.group_ids import ids_of_dependency, refuse_values_of_ids
 from kamino.pipeline.settings import Settings
 from kamino.privacy.private import PrivateTable
+from kamino.sampling.feasible.undrawable import refuse_undrawable
 from kamino.schema import Attribute, Categorical, Integer, Key, Real, Schema, Source, check_columns, draft_schema
 
 NOTHING: Mapping[str, Sequence[Any]] = MappingProxyType({})
@@ -131,6 +132,7 @@ def _with_listed(schema: Schema, listed: Mapping[str, Sequence[Any]], of_cells: 
 
 def check_names(constraints: Constraints, names: list[str]) -> None:
     """Refuse constraints on attributes that are not there, whatever the types turn out to be."""
+    refuse_undrawable(constraints)
     constraints.bind(dict.fromkeys(names, ValueType.UNKNOWN))
 
 
@@ -142,6 +144,7 @@ def schema_types(schema: Schema) -> dict[str, ValueType]:
 
 def bind_constraints(constraints: Constraints, schema: Schema) -> Constraints:
     """The constraints, checked against the schema, without those that made-up keys satisfy by themselves."""
+    refuse_undrawable(constraints)
     bound = constraints.bind(schema_types(schema))
     kept = tuple(c for c in bound if not holds_by_keys(c, schema))
     refuse_values_of_ids(Constraints(kept), schema)
