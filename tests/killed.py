@@ -1,36 +1,19 @@
-"""An act that is killed at each call of the system that changes a file or a folder, in a fork of this process."""
+"""Code that is killed at each call of the system that changes a file or a folder, in a fork (see `tests/forked.py`)."""
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
-CALLS = ("open", "write", "fsync", "ftruncate", "link", "replace", "unlink", "chmod", "close")
+from tests.forked import forks
 
+_ARM = """
+import os, signal, sys
 
-def is_killed(act: Callable[[], object], *, call: int, before: bool) -> bool:
-    """Do it in a fork that is killed before or after its call of this number; whether there were so many calls."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            _arm(call, before)
-            act()
-            code = 0
-        finally:
-            os._exit(code)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, -signal.SIGKILL)
-    return status != 0
-
-
-def _arm(call: int, before: bool) -> None:
+def arm(call, before):
     left = call
-
-    def armed(real: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*given: Any, **options: Any) -> Any:
+    def armed(real):
+        def counted(*given, **options):
             nonlocal left
             left -= 1
             if before and left == 0:
@@ -39,8 +22,19 @@ def _arm(call: int, before: bool) -> None:
             if not before and left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return outcome
-
         return counted
-
-    for name in CALLS:
+    for name in ("open", "write", "fsync", "ftruncate", "link", "replace", "unlink", "chmod", "close"):
         setattr(os, name, armed(getattr(os, name)))
+
+"""
+
+
+def is_killed(code: str, folder: Path, *, call: int, before: bool) -> bool:
+    """Run code in a folder, killed before or after its call of this number; whether there were so many calls.
+
+    It says itself when the counting begins: `arm()`.
+    """
+    told = f"{_ARM}\narm = __import__('functools').partial(arm, {call}, {before})\n{code}"
+    ran = forks().run(told, folder=folder)
+    assert ran.returncode in (0, -signal.SIGKILL), ran.stderr
+    return ran.returncode != 0

@@ -95,6 +95,15 @@ def test_one_command_from_database_to_database(kind: str, tmp_path: Path, reques
     assert read_table(url, query="people").num_rows == 2000
 
 
+def test_nothing_is_said_at_the_end_but_what_was_asked(tmp_path: Path) -> None:
+    """DuckDB lists objects of its own that are left when Python ends."""
+    url = in_duckdb(tmp_path / "in.db")
+    wrong = kamino("synth", url, "-q", "nothing", "-o", "out.csv", cwd=tmp_path)
+    ran = kamino("synth", url, "-q", "people", "-o", "out.csv", "--seed", "1", "-n", "50", cwd=tmp_path)
+    assert (wrong.returncode, ran.returncode) == (2, 0), ran.stderr
+    assert "leaked" not in wrong.stderr + ran.stderr
+
+
 def test_verify_notices_a_changed_row_in_a_database(tmp_path: Path) -> None:
     out = tmp_path / "out.db"
     made = Synthesizer(epsilon=1.0).fit(pa.table({"age": list(range(50)) * 40}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,52 @@ def test_types_without_domains_keep_values() -> None:
         "2024-01-31 10:20:30", "None", "1999-12-31 23:59:59", "None",
     ]  # fmt: skip
     assert typed.column("word").to_pylist() == ["a", "", None, "b"]
+
+
+KINDS = {
+    "who": "{type: key, repeats: true}",
+    "row": "{type: key}",
+    "city": "{type: categorical}",
+    "town": "{type: categorical, values: [a, b]}",
+    "id": "{type: integer}",
+    "size": "{type: integer, min: 0, max: 9}",
+    "cost": "{type: real, nullable: true}",
+    "day": "{type: date}",
+    "ok": "{type: boolean}",
+}
+
+
+@pytest.mark.parametrize("mask", range(1, 1 << len(KINDS), 5))
+def test_any_schema_gives_its_types(mask: int) -> None:
+    """Every kind of attribute, alone and with others."""
+    names = [name for place, name in enumerate(KINDS) if mask >> place & 1]
+    schema = Schema.from_yaml("attributes:\n" + "\n".join(f"  {name}: {KINDS[name]}" for name in names))
+    values: dict[str, list[Any]] = {
+        "id": [2**63 - 1, 2**63 - 2, 5],
+        "size": [1, 2, 3],
+        "cost": [1.5, None, 2.0],
+        "day": [dt.date(2020, 1, 1)] * 3,
+        "ok": [True, False, True],
+    }
+    table = pa.table({name: values.get(name, ["a", "b", "a"]) for name in names})
+    typed = open_table(with_types(PrivateTable(table), schema))
+    assert typed.to_pydict() == table.select(list(schema.data_names)).to_pydict()
+
+
+def test_suggest_takes_ids_that_repeat(tmp_path: Path) -> None:
+    rows = "".join(f"p{i // 3},{'ab'[i % 2]},{'xy'[i % 2]},{i % 5}\n" for i in range(600))
+    (tmp_path / "t.csv").write_text("who,city,town,id\n" + rows)
+    for kinds, refused, told in (
+        ("who: {type: key, repeats: true}", False, "spent epsilon 0.5"),
+        ("who: {type: categorical}", False, "spent epsilon 0.5"),
+        ("who: {type: key}", True, "every column is a key"),
+    ):
+        others = "{type: key}" if refused else "{type: categorical}"
+        text = "".join(f"  {name}: {others}\n" for name in ("city", "town", "id"))
+        (tmp_path / "s.yaml").write_text(f"attributes:\n  {kinds}\n{text}")
+        ran = CliRunner().invoke(app, ["suggest", str(tmp_path / "t.csv"), "-s", str(tmp_path / "s.yaml")])
+        assert (ran.exit_code != 0) == refused, ran.output + repr(ran.exception)
+        assert told in ran.output + str(ran.exception)
 
 
 def test_suggest_works_with_the_draft_of_init(tmp_path: Path) -> None:

@@ -20,6 +20,15 @@ from kamino.privacy.durable.durable_run import begin
 from kamino.privacy.durable.journal import Journal, journal_path, journals_of
 from kamino.privacy.durable.store import DurableLedger
 
+OPEN = """
+from kamino.privacy.durable import hash_chain
+from kamino.privacy.durable.store import DurableLedger
+if not {has_nameless}:
+    hash_chain.open_nameless = lambda folder: None
+arm()
+DurableLedger.open("l").close_file()
+"""
+
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_files_of_other_kinds_are_never_changed(tmp_path: Path, command: str) -> None:
@@ -66,18 +75,16 @@ def test_a_file_that_is_named_as_stored_releases_is_kept(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("has_nameless", [True, False])
-def test_a_killed_writer_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_nameless: bool) -> None:
+def test_a_killed_writer_leaves_nothing(tmp_path: Path, has_nameless: bool) -> None:
     """A new ledger is there with its first line, or not at all, whenever its process is killed.
 
     Without nameless files an empty or torn one may be left: it is refused as any other file is.
     """
-    if not has_nameless:
-        monkeypatch.setattr(chain_module, "open_nameless", lambda folder: None)
     path, step, states, killed = tmp_path / "l", 2, set(), True
     while killed:
         call, before = step // 2, step % 2 == 0
         step += 1
-        killed = is_killed(lambda: DurableLedger.open(path).close_file(), call=call, before=before)
+        killed = is_killed(OPEN.format(has_nameless=has_nameless), tmp_path, call=call, before=before)
         names = [each.name for each in tmp_path.iterdir()]
         states.add(path.stat().st_size > 0 if names else None)
         assert names in ([], ["l"])

@@ -166,10 +166,14 @@ def shares(table: pa.Table) -> dict[str, float]:
 
 
 def test_weekdays_and_multiples_of_five_are_kept() -> None:
-    """20,000 rows at epsilon 1: shares that even runs would have missed by 3 to 40 points are kept within noise."""
+    """20,000 rows at epsilon 1: shares that even runs would have missed by 3 to 40 points are kept within noise.
+
+    In the mean of six seeds. That of leaving at five minutes is nearest to its bound, by five standard deviations.
+    """
     table = timetable(20_000)
-    made = Synthesizer(SCHEMA, epsilon=1.0, delta=1e-6, seed=3).fit(table).sample(20_000)
-    wanted, found = shares(table), shares(made)
+    fitted = (Synthesizer(SCHEMA, epsilon=1.0, delta=1e-6, seed=seed).fit(table) for seed in range(6))
+    runs = [shares(each.sample(20_000)) for each in fitted]
+    wanted, found = shares(table), {name: np.mean([each[name] for each in runs]) for name in runs[0]}
     within = {
         "saturday": 0.012,
         "sunday": 0.012,

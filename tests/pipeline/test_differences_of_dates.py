@@ -65,10 +65,17 @@ def test_stays_keep_their_length(tmp_path: Path) -> None:
     for later, earlier in (("end", "start"), ("start", "booked")):
         true, synthetic = (np.quantile(hours(each, later, earlier), [0.25, 0.5, 0.75]) for each in (table, drawn))
         assert np.abs(true - synthetic).max() < 0.15 * true[2]
-    assert abs(drawn.column("end").null_count / 4_000 - 0.1) < 0.03
     synthesizer.save(tmp_path / "model.kamino")
     again = Synthesizer.load(tmp_path / "model.kamino").sample(4_000, seed=2)
     assert again.equals(drawn)
+
+
+def test_stays_without_an_end_stay_as_many() -> None:
+    """In the mean of six seeds: one has 0.010 more, give or take 0.007; seven standard deviations from the bound."""
+    table = stays()
+    fitted = (Synthesizer(SCHEMA, "check (start <= end)", seed=seed).fit(table) for seed in range(6))
+    nulls = [each.sample(4_000).column("end").null_count / 4_000 for each in fitted]
+    assert abs(np.mean(nulls) - 0.1) < 0.03
 
 
 @pytest.mark.parametrize(

@@ -125,17 +125,22 @@ def test_units_cost_the_same() -> None:
     assert costs[0] == costs[1]
 
 
-def test_units_are_fitted_as_well_as_their_noise_allows() -> None:
-    """Five rows a person at epsilon 5 have the noise of rows at epsilon 1, nearly, and so have pairs their distance."""
+@pytest.mark.parametrize(("seeds", "most"), [(6, 1.4), pytest.param(24, 1.25, marks=pytest.mark.slow)])
+def test_units_are_fitted_as_well_as_their_noise_allows(seeds: int, most: float) -> None:
+    """Five rows a person at epsilon 5 have the noise of rows at epsilon 1, nearly, and so have pairs their distance.
+
+    Their ratio is 1.154, and that of one run of each has a standard deviation of 0.095: means lie six deviations from
+    the first bound, five from the second.
+    """
     table = visits(4000)
     distances = []
     for settings in ({"unit": "who", "max_rows": 5, "epsilon": 5.0}, {"unit": "row", "accept": True, "epsilon": 1.0}):
         runs = []
-        for seed in range(3):
+        for seed in range(seeds):
             made = Synthesizer(SCHEMA, None, seed=seed, **settings).fit(table).sample(table.num_rows)
             runs.append(np.mean([distance(table, made, pair) for pair in combinations("abcd", 2)]))
         distances.append(np.mean(runs))
-    assert distances[0] < 1.25 * distances[1]
+    assert distances[0] < most * distances[1]
 
 
 def distance(true: pa.Table, made: pa.Table, names: tuple[str, str]) -> float:

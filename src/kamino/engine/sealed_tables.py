@@ -46,21 +46,26 @@ def encode(private: PrivateTable, codec: Codec) -> PrivateCodes:
 def with_types(private: PrivateTable, schema: Schema) -> PrivateTable:
     """The table with the types and domains of the schema; keys, whose values mean nothing, are left out.
 
-    A number or time without a domain is taken for one of the widest range there is, and a category without values
-    stays as it is in the table: nothing is looked up there.
+    A number or time without a domain is taken for one of the widest range there is; a category without values and a
+    whole number that the table has as one stay as they are: nothing is looked up there.
 
     Guarantees:
         What has no domain keeps its values.  [test_types_without_domains_keep_values]
+        Any schema that fits has its types, with ids of groups or without a domain.  [test_any_schema_gives_its_types]
     """
-    wide = schema
-    for name in schema.missing_domains:
-        wide = wide.with_attribute(name, _widest(schema[name]))
-    raw = wide.missing_domains
-    codec = Codec(Schema(attributes={name: each for name, each in wide.attributes.items() if name not in raw}))
     table = open_table(private)
-    typed = codec.decode(codec.encode(table.drop_columns(list(raw))))
-    kept = [name for name in schema if name in codec.attributes or name in raw]
-    columns = {name: table.column(name) if name in raw else typed.column(name) for name in kept}
+    coded: dict[str, Attribute] = {}
+    for name in schema.data_names:
+        attribute = schema[name]
+        is_whole = isinstance(attribute, Integer) and pa.types.is_integer(table.schema.field(name).type)
+        wide = attribute if attribute.has_domain or is_whole else _widest(attribute)
+        if wide.has_domain:
+            coded[name] = wide
+    columns = {name: table.column(name) for name in schema.data_names}
+    if coded:
+        codec = Codec(Schema(attributes=coded))
+        typed = codec.decode(codec.encode(table.select(list(coded))))
+        columns |= {name: typed.column(name) for name in coded}
     return PrivateTable(pa.table(columns))
 
 

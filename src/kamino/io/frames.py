@@ -127,10 +127,12 @@ def _read_dask(frame: Any, *, private: bool, choose: Choose) -> pa.Table:
 
 def _with_objects(frame: Any) -> Any:
     """The frame without turning objects into text, as dask does by default: a cell that is none would raise."""
-    from dask.dataframe.dask_expr import new_collection
-    from dask.dataframe.dask_expr._expr import ArrowStringConversion
-    from dask.dataframe.dask_expr.io.io import FromPandas
-
+    try:
+        from dask.dataframe.dask_expr import new_collection
+        from dask.dataframe.dask_expr._expr import ArrowStringConversion
+        from dask.dataframe.dask_expr.io.io import FromPandas
+    except ImportError:  # before version 2025
+        return frame
     expression = frame.expr
     for read in expression.find_operations(FromPandas):
         expression = expression.substitute(read, read.substitute_parameters({"pyarrow_strings_enabled": False}))

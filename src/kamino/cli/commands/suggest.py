@@ -97,8 +97,13 @@ def _suggested(job: Job, *, typed: bool) -> tuple[Suggestion, ...]:
     if not columns.names:
         raise InputError("found a table without columns; expected at least one")
     if schema is not None:
-        # A schema that does not fit is refused before anything is spent.
+        # A schema that does not fit, or has only keys, is refused before anything is spent.
         check_columns(schema, columns.empty_table())
+        if not schema.data_names:
+            raise InputError(
+                "found a schema in which every column is a key, whose values mean nothing; expected another column, "
+                "about which something can be suggested. Nothing was spent"
+            )
 
     def work(private: PrivateTable, gate: Gate) -> tuple[Suggestion, ...]:
         # The unit's column may be a key, which typing leaves out: rows are chosen before.
