@@ -108,11 +108,11 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     frame = _with_resolutions(found.frame, ones, settings)
     settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
-    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in linked | tied}
+    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in linked}
     frame, left_out = _with_fitting_masks(plan, frame, first, links)
     told = {*frame.allowed, *maps.pairs} - maps.open_pairs - set(left_out)
     forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in told]
-    rounds = _round_plan(plan, frame, links, taken, forced, countable, _known(frame, functional))
+    rounds = _round_plan(plan, frame, links, taken, forced, countable, functional)
     fit, counted, rows = fit_rounds(frame, first, measurer, purse, rounds)
     again = {i: each for i, each in counted.items() if each is not histograms[i]}
     cells = [spread_anew(each, again[i]) if i in again else each for i, each in enumerate(frame.cells)]
@@ -193,10 +193,11 @@ def _round_plan(
     taken: float,
     forced: Sequence[tuple[int, ...]],
     histograms: Mapping[int, Histogram],
-    known: Mapping[int, int],
+    functional: Sequence[tuple[int, int]],
 ) -> RoundPlan:
     """Say what the rounds are to do, once it is known what was `taken` off them and what links will take."""
     settings, reserved = plan.settings, sum(link.share for link in links)
+    known = _known(frame, functional)
     parities = plan_parities(frame, plan.deviation, settings.parities, without=known)
     return RoundPlan(
         rounds=_rounds(plan, frame, reserved + taken + parities.share),
@@ -205,6 +206,7 @@ def _round_plan(
         forced=tuple(forced),
         joined=tuple(link.owners for link in links),
         determined=known,
+        functional=tuple(functional),
         histograms=histograms,
         recounts=settings.recounts,
         gaps=settings.groups if settings.differences else 0,

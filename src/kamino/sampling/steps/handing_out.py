@@ -9,6 +9,8 @@ algorithm), at which as many rows want it as there are. Where the model is sure,
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray, stable_order
@@ -27,6 +29,8 @@ _PRICED_CELLS, _STEPS = 1_000_000, 60
 #: Of so many draws for a group, the one is taken that most rows are still wanting.
 _DRAWN = 16
 _PIECE = 1 << 23
+#: All groups choose so often, the later times knowing what all others have; of many groups, the largest ones only.
+_SWEEPS, _CHOOSE_AGAIN = 3, 20_000
 
 
 def hand_out(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
@@ -44,16 +48,16 @@ def hand_out(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.
     ranked = rank[groups]
     order = stable_order(ranked)
     prices = _prices(choices, rows[order], ranked[order], rng)
-    taken, runs = _Taking(choices, rows, rng), np.empty(num_groups, dtype=np.int64)
+    offered = np.empty((num_groups, _DRAWN), dtype=np.int64)
     lines = max(1, _PIECE // max(1, choices.log_weight.shape[1]))
     for start in range(0, num_groups, lines):
         stop = min(start + lines, num_groups)
         low, high = np.searchsorted(ranked, [start, stop], sorter=order)
         mine = order[low:high]
         likes = _likes(choices, rows[mine], ranked[mine] - start, stop - start)
-        sizes = np.bincount(ranked[mine] - start, minlength=stop - start)
-        runs[start:stop] = taken.take(likes + prices[None, :], sizes)
-    return runs[rank]
+        offered[start:stop] = _offers(choices, likes + prices[None, :], rng)
+    wanted = expected_runs(choices.of_rows(rows))
+    return _take(offered, np.bincount(ranked, minlength=num_groups), wanted, choices.label)[rank]
 
 
 def _likes(choices: Choices, rows: IntArray, groups: IntArray, num_groups: int) -> FloatArray:
@@ -101,24 +105,48 @@ def _prices(choices: Choices, rows: IntArray, groups: IntArray, rng: np.random.G
     return prices
 
 
-class _Taking:
-    """Gives groups their runs, the largest groups first: of a few draws, the run that most rows are still wanting."""
+def _offers(choices: Choices, weight: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Return a few runs drawn for each group, whose bins have these log weights; -1 where it can have none."""
+    lines = np.repeat(np.arange(len(weight)), _DRAWN)
+    runs = choices.draw_runs(draw_places(lines, weight, rng), rng)
+    return rng.permuted(runs.reshape(len(weight), _DRAWN), axis=1)
 
-    def __init__(self, choices: Choices, rows: IntArray, rng: np.random.Generator) -> None:
-        self._choices, self._rng = choices, rng
-        self._wanting = expected_runs(choices.of_rows(rows))
 
-    def take(self, weight: FloatArray, sizes: IntArray) -> IntArray:
-        """Return the run of each group, whose bins have these log weights; -1 where it can have none."""
-        rng, num_groups = self._rng, len(sizes)
-        lines = np.repeat(np.arange(num_groups), _DRAWN)
-        runs = self._choices.draw_runs(draw_places(lines, weight, rng), rng)
-        drawn = rng.permuted(runs.reshape(num_groups, _DRAWN), axis=1).tolist()
-        wanting, taken = self._wanting.tolist(), [-1] * num_groups
-        for group, size in enumerate(sizes.tolist()):
-            run = max(drawn[group], key=wanting.__getitem__)
-            if run >= 0:
-                taken[group] = run
-                wanting[run] -= float(size)
-        self._wanting = np.array(wanting)
-        return np.array(taken, dtype=np.int64)
+def _take(offered: IntArray, sizes: IntArray, wanted: FloatArray, bins: IntArray) -> IntArray:
+    """Return the run that each group takes of those it is offered, the largest groups, which come first, first.
+
+    It takes that which makes the sum of (rows given - rows wanted)² / rows wanted, over runs and over their `bins`,
+    smallest. A run that is wanted less than the group is large counts as wanted as much. Some groups choose again,
+    knowing what all others have.
+
+    Guarantees:
+        Groups of any sizes leave columns their frequencies.  [test_lumps_leave_a_column_its_frequencies]
+    """
+    full, full_bins, label = wanted.tolist(), np.bincount(bins, weights=wanted).tolist(), bins.tolist()
+    short, short_bins = list(full), list(full_bins)
+    taken = [-1] * len(sizes)
+    lines, rows = offered.tolist(), sizes.tolist()
+    for sweep in range(_SWEEPS):
+        for group in range(len(sizes) if sweep == 0 else min(len(sizes), _CHOOSE_AGAIN)):
+            size, old, best, most = rows[group], taken[group], -1, -math.inf
+            if old >= 0:
+                short[old] += size
+                short_bins[label[old]] += size
+            for run in dict.fromkeys(lines[group]):
+                if run < 0:
+                    continue
+                own = label[run]
+                gain = _gain(short[run], full[run], size) + _gain(short_bins[own], full_bins[own], size)
+                if gain > most:
+                    best, most = run, gain
+            taken[group] = best
+            if best >= 0:
+                short[best] -= size
+                short_bins[label[best]] -= size
+    return np.array(taken, dtype=np.int64)
+
+
+def _gain(short: float, full: float, size: int) -> float:
+    """Return by how much rows of a group bring what is given nearer to what is wanted: in rows, then in squares."""
+    beyond = 2 * short - size
+    return min(max(beyond / size, -1.0), 1.0) + beyond / max(full, size)

@@ -19,7 +19,7 @@ _SLOPE, _STEEPEST = 1 / 8, 1 / 2
 #: What holds less than this part of a row is split smoothly, whatever its noise.
 _LEAST_ROWS = 1e-6
 #: A count this many standard deviations above zero stays as it is: its noise is less than a part in forty of it.
-_CLEAR = 40.0
+KEPT = 40.0
 #: A cell this many standard deviations above zero needs no smoothing.
 SPIKE = 6.0
 
@@ -169,15 +169,33 @@ def shrink(noisy: FloatArray, sigma: float, iterations: int = 200) -> FloatArray
         return np.maximum(noisy, 0.0)
     # Noisy counts are whole numbers, so equal ones need to be looked at once only.
     seen, where, times = np.unique(noisy, return_inverse=True, return_counts=True)
-    top = max(float(seen[-1]), sigma)
+    grid = _grid(float(seen[-1]), sigma)
+    weight = _posterior(seen, times, grid, sigma, iterations)
+    result: FloatArray = (weight @ grid) / weight.sum(axis=1)
+    return np.where(seen > KEPT * sigma, seen, result)[where]
+
+
+def spread_of_counts(noisy: FloatArray, sigma: float, iterations: int = 200) -> tuple[FloatArray, FloatArray]:
+    """Return a grid of counts, and the weight of each of its points for each count, under the prior of `shrink`."""
+    seen, where, times = np.unique(noisy, return_inverse=True, return_counts=True)
+    grid = _grid(float(seen[-1]), sigma)
+    return grid, _posterior(seen, times, grid, sigma, iterations)[where]
+
+
+def _grid(top: float, sigma: float) -> FloatArray:
+    """Return the counts that the prior knows: none to the largest one, nearer to each other than noise tells apart."""
+    top = max(top, sigma)
     near = np.linspace(0, min(top, 6 * sigma), 40)
-    middle = np.arange(6 * sigma, min(top, _CLEAR * sigma), sigma / 2)
-    grid = distinct(near, middle, np.geomspace(sigma, top + 1, 60))
+    middle = np.arange(6 * sigma, min(top, KEPT * sigma), sigma / 2)
+    return distinct(near, middle, np.geomspace(sigma, top + 1, 60))
+
+
+def _posterior(seen: FloatArray, times: IntArray, grid: FloatArray, sigma: float, iterations: int) -> FloatArray:
+    """Return how likely each distinct count (a line, found so many `times`) is to be each point of the grid."""
     log = -0.5 * ((seen[:, None] - grid[None, :]) / sigma) ** 2
     like = np.exp(log - log.max(axis=1, keepdims=True))
     prior = np.full(len(grid), 1.0 / len(grid))
     for _ in range(iterations):
-        prior = prior * (like.T @ (times / (like @ prior))) / len(noisy)
+        prior = prior * (like.T @ (times / (like @ prior))) / times.sum()
     weight = like * prior
-    result: FloatArray = (weight @ grid) / weight.sum(axis=1)
-    return np.where(seen > _CLEAR * sigma, seen, result)[where]
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))

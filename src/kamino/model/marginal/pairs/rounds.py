@@ -14,6 +14,7 @@ from kamino.model.marginal.graph.junction import Clique, build_tree
 from kamino.model.marginal.graph.masks import join_masks
 from kamino.model.marginal.graph.pair_marginals import pair_marginals
 from kamino.model.marginal.graph.shrinkage import shrink_pair
+from kamino.model.marginal.maps.clear_lines import find_clear_lines
 from kamino.model.marginal.maps.gaps import Gap, find_gap
 from kamino.model.marginal.pairs.parities import Parities, measure_parities, within_size
 from kamino.model.marginal.pairs.prior import independent_prior
@@ -87,8 +88,8 @@ class RoundPlan:
 
     `rounds` are the planned releases of each: distances (of pairs; in one round, of triples too), then marginals.
     `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
-    `joined` attributes that must share a clique, `determined` what is known to be a function of what. With
-    `recounts`, the attributes of `histograms` may be counted again, value by value. Pairs that checks compare are
+    `joined` attributes that must share a clique, `determined` what is known to be a function of what, `functional` the
+    pairs (X, Y) of dependencies X -> Y. With `recounts`, the attributes of `histograms` may be counted again, value by value. Pairs that checks compare are
     read by differences, in at most `gaps` groups (0: not at all). After the last round `parities` are measured. With
     `shared_nulls`, attributes that seem to be null in the same rows are held to that.
     """
@@ -99,6 +100,7 @@ class RoundPlan:
     forced: tuple[Clique, ...] = ()
     joined: tuple[Clique, ...] = ()
     determined: Mapping[int, int] = field(default_factory=dict)
+    functional: tuple[tuple[int, int], ...] = ()
     histograms: Mapping[int, Histogram] = field(default_factory=dict)
     recounts: bool = True
     gaps: int = 0
@@ -164,6 +166,7 @@ def fit_rounds(
         now = pair_answers(frame, fit) if noisy else {}
     if noisy:
         shared = find_shared_nulls(frame, measured, now) if plan.shared_nulls else {}
+        shared = join_masks(shared, find_clear_lines(frame, plan.functional, measured, now))
         fit = _polish(frame, cliques, measured, before, now, fit, plan.effort, prior, shared)
     return fit, histograms, count_rows(measured)
 
