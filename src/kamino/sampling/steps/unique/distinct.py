@@ -6,7 +6,7 @@ import enum
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.stratified import normalised
 from kamino.sampling.partners import DEAD
@@ -96,7 +96,7 @@ def _subset_draw(own: FloatArray, nulls: FloatArray, rng: np.random.Generator) -
 
 def _repeats(codes: IntArray, parts: IntArray, null: int | None) -> IntArray:
     """Return the items that hold a value that an item before them in the part holds; dead ones included."""
-    order = np.lexsort((codes, parts))
+    order = stable_order(parts, codes)
     same = (codes[order][1:] == codes[order][:-1]) & (parts[order][1:] == parts[order][:-1])
     bad = np.zeros(len(codes), dtype=np.bool_)
     bad[order[1:][same]] = True
@@ -152,11 +152,23 @@ def _swap(codes: IntArray, choices: Choices, parts: IntArray, rng: np.random.Gen
     first, second = order[0 : len(order) - 1 : 2], order[1::2]
     fit = (parts[first] == parts[second]) & (codes[first] != DEAD) & (codes[second] != DEAD)
     first, second = first[fit], second[fit]
-    gain = choices.log_of(codes[second], first) + choices.log_of(codes[first], second)
-    with np.errstate(invalid="ignore"):  # two that have what they cannot have, and could not have each other's, stay
-        gain -= choices.log_of(codes[first], first) + choices.log_of(codes[second], second)
+    gain = _gain(choices, codes, first, second)
     yes = np.log(rng.random(len(first))) < gain
     codes[first[yes]], codes[second[yes]] = codes[second[yes]], codes[first[yes]]
+
+
+def _gain(choices: Choices, codes: IntArray, first: IntArray, second: IntArray) -> FloatArray:
+    """The logarithm by which two items are likelier with each other's values; not a number where neither can be.
+
+    How likely a value is in its bin is the same before and after, so bins alone decide.
+    """
+    one, other = (choices.bins_of(codes[items])[0] for items in (first, second))
+
+    def weight(items: IntArray, bins: IntArray) -> FloatArray:
+        return np.where(bins < 0, -np.inf, choices.log_weight[choices.context[items], bins])
+
+    with np.errstate(invalid="ignore"):  # two that have what they cannot have, and could not have each other's, stay
+        return weight(first, other) + weight(second, one) - (weight(first, one) + weight(second, other))
 
 
 def _redraw(codes: IntArray, choices: Choices, parts: IntArray, null: int | None, rng: np.random.Generator) -> None:
