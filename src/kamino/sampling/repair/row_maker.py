@@ -10,6 +10,7 @@ value where there is none. What orders and other constraints say is looked at in
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -232,7 +233,7 @@ class RowMaker:
             known, any_ = dict.fromkeys(self._known(name, 20 * _CANDIDATES)), self._any(name, 20 * _CANDIDATES)
             # Values that are there have common rows; where dependencies leave these no room, only new ones help.
             for codes in (known, any_) if self._rng.random() < 0.5 else (any_, known):
-                yield from [code for code in codes if self._keys.has_room(name, code)][:_CANDIDATES]
+                yield from islice((code for code in codes if self._keys.has_room(name, code)), _CANDIDATES)
         yield from self._or_null(name)
 
     def _for_cluster(self, row: Row, name: str, own: Row) -> Iterator[int]:

@@ -40,10 +40,19 @@ def draw_distinct(choices: Choices, parts: IntArray, rng: np.random.Generator) -
         return _draw_exact(choices.by_code(), parts, null, rng)
     codes = _draw_apart(choices, parts, null, rng)
     # Fewer sweeps for very many items, whose values rarely clash.
+    are_alike = len(choices.log_weight) == 1
     for _ in range(int(np.clip(_SWEEP_WORK // max(1, num_items), 4, _SWEEPS))):
-        _swap(codes, choices, parts, rng)
+        if not are_alike:
+            _swap(codes, choices, parts, rng)
         _redraw(codes, choices, parts, null, rng)
-    return codes
+    return _shuffled(codes, parts, rng) if are_alike else codes
+
+
+def _shuffled(codes: IntArray, parts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Put the values of each part in random order: what all swaps lead to where items are alike to the model."""
+    order, result = rng.permutation(len(codes)), np.empty_like(codes)
+    result[stable_order(parts)] = codes[order[stable_order(parts[order])]]
+    return result
 
 
 def _null_code(choices: Choices) -> int | None:
@@ -148,7 +157,7 @@ def _hand_out(
 def _swap(codes: IntArray, choices: Choices, parts: IntArray, rng: np.random.Generator) -> None:
     """Let random pairs of one part exchange their values, by the rule of Metropolis."""
     shuffled = rng.permutation(len(codes))
-    order = shuffled[np.argsort(parts[shuffled], kind="stable")]
+    order = shuffled[stable_order(parts[shuffled])]
     first, second = order[0 : len(order) - 1 : 2], order[1::2]
     fit = (parts[first] == parts[second]) & (codes[first] != DEAD) & (codes[second] != DEAD)
     first, second = first[fit], second[fit]
