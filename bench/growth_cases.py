@@ -313,7 +313,7 @@ PAIRS: Mapping[str, Pair] = {
     **{
         f"{name} key": Pair(
             build=partial(_keys, f"key ({', '.join(columns)})", [*columns, "price", "kind"]),
-            beside=partial(_keys, "", [*columns, "price", "kind"] if name == "composite" else ["price", "kind"]),
+            beside=partial(_keys, "", [*columns, "price", "kind"]),
             rows=200_000,
             times=1.3,
         )

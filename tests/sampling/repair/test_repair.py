@@ -16,7 +16,7 @@ from tests.sampling.strategies import problems
 from tests.sampling.test_oracles import random_table
 from tests.trying import examples
 
-from kamino.constraints import Constraints
+from kamino.constraints import Constraints, DenialConstraint
 from kamino.errors import SamplingError
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.codes.recounting import broken_constraints
@@ -58,6 +58,42 @@ def test_made_rows_fit(problem: tuple[Codec, Constraints, int], seed: int) -> No
     maker.write(table)
     table = {name: codes[: maker.count] for name, codes in table.items()}
     assert maker.count == 0 or broken_constraints(codec, table, list(constraints)) == ()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), st.integers(0, 2**32))
+def test_rows_added_at_once_are_those_added_one_by_one(problem: tuple[Codec, Constraints, int], seed: int) -> None:
+    """Two makers, the same rows and the same chance: what is made, taken back and made again is the same."""
+    codec, constraints, _ = problem
+    names = sorted({name for c in constraints for name in c.attributes})
+    hard, rng = list(constraints), np.random.default_rng(seed)
+    table = repair_or_nothing(codec, hard, names, seed)
+    makers = [RowMaker(Judge(codec), hard, names, 12, np.random.default_rng(seed)) for _ in range(2)]
+    if table is not None:
+        for place in range(6):
+            makers[0].add({name: int(table[name][place]) for name in names}, place)
+        makers[1].add_first({name: table[name] for name in names}, np.arange(6))
+    for place in range(6, 12):
+        own = {name: int(rng.integers(codec[name].size)) for name in names}
+        one, other = (maker.make(own) for maker in makers)
+        assert one == other
+        if one is not None and makers[0].count < 12:
+            for maker in makers:
+                maker.add(one, place)
+        if makers[0].count and rng.random() < 0.5:
+            one_back, other_back = (maker.drop() for maker in makers)
+            assert one_back == other_back
+
+
+def repair_or_nothing(
+    codec: Codec, hard: list[DenialConstraint], names: list[str], seed: int
+) -> dict[str, np.ndarray] | None:
+    """Six rows that keep the constraints, if there are any."""
+    try:
+        found = repair(Judge(codec), random_table(codec, 6, seed), hard, 6, np.random.default_rng(seed))
+    except SamplingError:
+        return None
+    return {name: found[name] for name in names}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
@@ -44,7 +42,7 @@ class Hashed:
         self._null, self._size = codec.null_code, codec.size
         self._group = join_keys([columns[name] for name in keys]) if keys else np.zeros(num_rows, dtype=np.int64)
         self._counts = _Counts(self._group, codec.size)
-        self._members: dict[int, int] = {}
+        self._members = np.zeros(int(self._group.max(initial=-1)) + 1, dtype=np.int64)
         self._same: _Counts | None = None
         if right is not None and not self._into:
             self._owner = join_keys([self._group, columns[right]])
@@ -85,9 +83,12 @@ class Hashed:
 
     def load(self, column: IntArray) -> None:
         """Start from this column."""
-        there = np.flatnonzero((column >= 0) & self._present & (column != (-1 if self._null is None else self._null)))
-        for row, code in zip(there.tolist(), column[there].tolist(), strict=True):
-            self._settle(row, code, 1)
+        there = np.flatnonzero((column >= 0) & self._present & (column != (DEAD if self._null is None else self._null)))
+        self._counts.add(self._group[there], column[there])
+        if self._into:
+            self._members += np.bincount(self._group[there], minlength=len(self._members))
+        elif self._same is not None:
+            self._same.add(self._owner[there], column[there])
 
     def begin(self, block: Block) -> None:
         """Announce the next block."""
@@ -101,7 +102,7 @@ class Hashed:
         group = int(self._group[row])
         found = self._counts.of(group, codes, self._block.listed)
         if self._into:
-            found = self._members.get(group, 0) - found
+            found = self._members[group] - found
         elif self._same is not None:
             found = found - self._same.of(int(self._owner[row]), codes, self._block.listed)
         if self._null is not None:
@@ -118,47 +119,43 @@ class Hashed:
         group = int(self._group[row])
         self._counts.change(group, code, count)
         if self._into:
-            self._members[group] = self._members.get(group, 0) + count
+            self._members[group] += count
         elif self._same is not None:
             self._same.change(int(self._owner[row]), code, count)
 
 
-class _OfGroup(Protocol):
-    def change(self, code: int, count: int) -> None: ...
-    def of(self, codes: IntArray, listed: bool) -> IntArray: ...
-
-
 class _Counts:
-    """How often each code occurs in each group."""
+    """How often each code occurs in each group: one table, or what occurs where that would be too large."""
 
     def __init__(self, groups: IntArray, size: int) -> None:
         num_groups = int(groups.max(initial=-1)) + 1
-        self._size = size if num_groups * size <= _DENSE else None
-        self._groups: dict[int, _OfGroup] = {}
+        is_small = num_groups * size <= _DENSE
+        self._table = np.zeros((num_groups, size), dtype=np.int64) if is_small else None
+        self._groups: dict[int, _Sparse] = {}
+
+    def add(self, groups: IntArray, codes: IntArray) -> None:
+        """Settle many rows."""
+        if self._table is not None:
+            joined = groups * self._table.shape[1] + codes
+            self._table += np.bincount(joined, minlength=self._table.size).reshape(self._table.shape)
+            return
+        for group, code in zip(groups.tolist(), codes.tolist(), strict=True):
+            self.change(group, code, 1)
 
     def change(self, group: int, code: int, count: int) -> None:
         """Settle a row, or take it back."""
-        found = self._groups.get(group)
-        if found is None:
-            found = self._groups[group] = _Dense(self._size) if self._size is not None else _Sparse()
-        found.change(code, count)
+        if self._table is not None:
+            self._table[group, code] += count
+        else:
+            self._groups.setdefault(group, _Sparse()).change(code, count)
 
     def of(self, group: int, codes: IntArray, listed: bool) -> IntArray:
         """Return a new array: the count of each code."""
+        if self._table is not None:
+            counts = self._table[group]
+            return counts.copy() if listed and len(codes) == len(counts) else counts[codes]
         found = self._groups.get(group)
         return np.zeros(len(codes), dtype=np.int64) if found is None else found.of(codes, listed)
-
-
-class _Dense:
-    def __init__(self, size: int) -> None:
-        self._counts = np.zeros(size, dtype=np.int64)
-
-    def change(self, code: int, count: int) -> None:
-        """Settle a row, or take it back."""
-        self._counts[code] += count
-
-    def of(self, codes: IntArray, listed: bool) -> IntArray:
-        return self._counts.copy() if listed and len(codes) == len(self._counts) else self._counts[codes]
 
 
 class _Sparse:

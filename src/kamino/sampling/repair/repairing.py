@@ -169,8 +169,8 @@ class _Repair:
         def at(row: int) -> tuple[Row, int]:
             return {name: int(self.table[name][row]) for name in names}, row
 
-        for row in np.flatnonzero(kept).tolist():
-            maker.add(*at(row))
+        there = np.flatnonzero(kept)
+        maker.add_first({name: self.table[name][there] for name in names}, there)
         wanting = [at(row) for row in np.flatnonzero(~kept).tolist()]
         ways_out = _WAYS_OUT
         while wanting and ways_out:

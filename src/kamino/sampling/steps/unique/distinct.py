@@ -6,7 +6,7 @@ import enum
 
 import numpy as np
 
-from kamino.arrays import FloatArray, IntArray
+from kamino.arrays import FloatArray, IntArray, stable_order
 from kamino.sampling.codes.choices import Choices
 from kamino.sampling.codes.stratified import normalised
 from kamino.sampling.partners import DEAD
@@ -40,10 +40,19 @@ def draw_distinct(choices: Choices, parts: IntArray, rng: np.random.Generator) -
         return _draw_exact(choices.by_code(), parts, null, rng)
     codes = _draw_apart(choices, parts, null, rng)
     # Fewer sweeps for very many items, whose values rarely clash.
+    are_alike = len(choices.log_weight) == 1
     for _ in range(int(np.clip(_SWEEP_WORK // max(1, num_items), 4, _SWEEPS))):
-        _swap(codes, choices, parts, rng)
+        if not are_alike:
+            _swap(codes, choices, parts, rng)
         _redraw(codes, choices, parts, null, rng)
-    return codes
+    return _shuffled(codes, parts, rng) if are_alike else codes
+
+
+def _shuffled(codes: IntArray, parts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Put the values of each part in random order: what all swaps lead to where items are alike to the model."""
+    order, result = rng.permutation(len(codes)), np.empty_like(codes)
+    result[stable_order(parts)] = codes[order[stable_order(parts[order])]]
+    return result
 
 
 def _null_code(choices: Choices) -> int | None:
@@ -96,7 +105,7 @@ def _subset_draw(own: FloatArray, nulls: FloatArray, rng: np.random.Generator) -
 
 def _repeats(codes: IntArray, parts: IntArray, null: int | None) -> IntArray:
     """Return the items that hold a value that an item before them in the part holds; dead ones included."""
-    order = np.lexsort((codes, parts))
+    order = stable_order(parts, codes)
     same = (codes[order][1:] == codes[order][:-1]) & (parts[order][1:] == parts[order][:-1])
     bad = np.zeros(len(codes), dtype=np.bool_)
     bad[order[1:][same]] = True
@@ -148,15 +157,27 @@ def _hand_out(
 def _swap(codes: IntArray, choices: Choices, parts: IntArray, rng: np.random.Generator) -> None:
     """Let random pairs of one part exchange their values, by the rule of Metropolis."""
     shuffled = rng.permutation(len(codes))
-    order = shuffled[np.argsort(parts[shuffled], kind="stable")]
+    order = shuffled[stable_order(parts[shuffled])]
     first, second = order[0 : len(order) - 1 : 2], order[1::2]
     fit = (parts[first] == parts[second]) & (codes[first] != DEAD) & (codes[second] != DEAD)
     first, second = first[fit], second[fit]
-    gain = choices.log_of(codes[second], first) + choices.log_of(codes[first], second)
-    with np.errstate(invalid="ignore"):  # two that have what they cannot have, and could not have each other's, stay
-        gain -= choices.log_of(codes[first], first) + choices.log_of(codes[second], second)
+    gain = _gain(choices, codes, first, second)
     yes = np.log(rng.random(len(first))) < gain
     codes[first[yes]], codes[second[yes]] = codes[second[yes]], codes[first[yes]]
+
+
+def _gain(choices: Choices, codes: IntArray, first: IntArray, second: IntArray) -> FloatArray:
+    """The logarithm by which two items are likelier with each other's values; not a number where neither can be.
+
+    How likely a value is in its bin is the same before and after, so bins alone decide.
+    """
+    one, other = (choices.bins_of(codes[items])[0] for items in (first, second))
+
+    def weight(items: IntArray, bins: IntArray) -> FloatArray:
+        return np.where(bins < 0, -np.inf, choices.log_weight[choices.context[items], bins])
+
+    with np.errstate(invalid="ignore"):  # two that have what they cannot have, and could not have each other's, stay
+        return weight(first, other) + weight(second, one) - (weight(first, one) + weight(second, other))
 
 
 def _redraw(codes: IntArray, choices: Choices, parts: IntArray, null: int | None, rng: np.random.Generator) -> None:
