@@ -57,7 +57,7 @@ def draw(
         by its distance from another may also be refused if hardly any row can meet it.
     """
     columns = draw_columns(fitted, num_rows, rng, given=given, ways=ways)
-    return fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows))
+    return fitted.layout.decode(CodedTable(columns=columns, num_rows=num_rows), rng)
 
 
 def draw_columns(
