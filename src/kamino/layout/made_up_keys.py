@@ -13,7 +13,7 @@ from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.language.printer import print_name
 from kamino.constraints.tree import Comparison, NullTest, Operator, is_cross
 from kamino.errors import InputError, SamplingError
-from kamino.layout.recoding import KeepsColumns, Wanted, facts_of
+from kamino.layout.recoding import KeepsColumns, Rule, Wanted, facts_of
 from kamino.layout.rule_types import schema_types
 from kamino.schema import Key, Schema, make_keys
 from kamino.schema.keys import places_of
@@ -48,8 +48,10 @@ class MadeUpKeys(KeepsColumns):
         unit = schema.unit if schema.unit in attributes or schema.unit == "row" else None
         return Schema(attributes=attributes, unit=unit, max_rows=schema.max_rows if unit is not None else None)
 
-    def rule(self, rule: DenialConstraint) -> DenialConstraint | None:
+    def rule(self, rule: Rule) -> Rule | None:
         """None where rows cannot violate it, because it asks for two equal keys, or a null one."""
+        if not isinstance(rule, DenialConstraint):
+            return rule
         if self.keeps(rule):
             return None
         for name in rule.attributes:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Operator
 from kamino.errors import ModelError
-from kamino.layout.recoding import KeepsColumns, facts_of
+from kamino.layout.recoding import KeepsColumns, Rule, facts_of
 from kamino.schema import Codec, Schema
 from kamino.schema.coding.differences import Difference, Distance, is_date
 
@@ -57,9 +57,10 @@ class Offsets(KeepsColumns):
             schema = schema.with_attribute(name, self._codec[name].attribute)
         return schema
 
-    def rule(self, rule: DenialConstraint) -> DenialConstraint | None:
+    def rule(self, rule: Rule) -> Rule | None:
         """None for an order that distances keep."""
-        return None if kept_by(self.differences, rule, self._plain) else rule
+        is_kept = isinstance(rule, DenialConstraint) and kept_by(self.differences, rule, self._plain)
+        return None if is_kept else rule
 
     def columns_for(self, names: Sequence[str]) -> tuple[str, ...]:
         """A date follows from its base as well."""

@@ -14,8 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from kamino.constraints import Constraints, DenialConstraint
+from kamino.constraints.derivation import Derivation
+from kamino.constraints.types import ValueTypes
 from kamino.errors import ModelError
 from kamino.schema import Schema
+
+Rule = DenialConstraint | Derivation
 
 Wanted = Mapping[str, Any]
 """A condition on the rows to draw: what attributes are to be."""
@@ -31,7 +35,11 @@ class SplitRules:
 
 def joined(*rules: Constraints) -> Constraints:
     """All rules, each once."""
-    return Constraints(tuple(dict.fromkeys(rule for each in rules for rule in each)))
+    return Constraints(
+        tuple(dict.fromkeys(rule for each in rules for rule in each)),
+        tuple(dict.fromkeys(rule for each in rules for rule in each.derivations)),
+        tuple(dict.fromkeys(rule for each in rules for rule in each.group_rules)),
+    )
 
 
 class Recoding(Protocol):
@@ -50,11 +58,31 @@ class Recoding(Protocol):
     by_codec: ClassVar[bool]
     """Whether codecs do this step in one go with coding; they give the same."""
 
+    @classmethod
+    def of_rules(cls, rules: Constraints, columns: pa.Schema) -> Self | None:
+        """The step that rules on a table of these columns ask for, before anything else is known of it; None if none.
+
+        Such a step comes before all others: what it leaves out is never read.
+        """
+        ...
+
+    def bound(self, schema: Schema) -> Self:
+        """The step, made from rules, once the schema of what `forward` gives is known.
+
+        Raises:
+            KaminoError: it cannot be done with these attributes.
+        """
+        ...
+
     def schema(self, schema: Schema) -> Schema:
         """The schema of what `forward` gives, for tables of a schema."""
         ...
 
-    def rule(self, rule: DenialConstraint) -> DenialConstraint | None:
+    def types(self, types: ValueTypes) -> ValueTypes:
+        """How values of columns before this step compare, from those after it."""
+        ...
+
+    def rule(self, rule: Rule) -> Rule | None:
         """The rule as it is after this step; None if it is kept by construction.
 
         Raises:
@@ -116,11 +144,26 @@ class KeepsColumns:
 
     by_codec: ClassVar[bool] = False
 
+    @classmethod
+    def of_rules(cls, rules: Constraints, columns: pa.Schema) -> Self | None:
+        """None: rules ask for no such step."""
+        del rules, columns
+        return None
+
+    def bound(self, schema: Schema) -> Self:
+        """The same."""
+        del schema
+        return self
+
     def schema(self, schema: Schema) -> Schema:
         """The same."""
         return schema
 
-    def rule(self, rule: DenialConstraint) -> DenialConstraint | None:
+    def types(self, types: ValueTypes) -> ValueTypes:
+        """The same."""
+        return types
+
+    def rule(self, rule: Rule) -> Rule | None:
         """The same."""
         return rule
 

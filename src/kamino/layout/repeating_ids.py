@@ -15,7 +15,7 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.language.printer import print_name
 from kamino.constraints.tree import Comparison, NullTest, Operator, is_cross
 from kamino.errors import SamplingError
-from kamino.layout.recoding import KeepsColumns, facts_of
+from kamino.layout.recoding import KeepsColumns, Rule, facts_of
 from kamino.schema import Schema
 
 
@@ -32,8 +32,10 @@ class RepeatingIds(KeepsColumns):
 
     names: tuple[str, ...]
 
-    def rule(self, rule: DenialConstraint) -> DenialConstraint | None:
+    def rule(self, rule: Rule) -> Rule | None:
         """None for a dependency of one id on another; refuse what asks more of ids than that rows of a group agree."""
+        if not isinstance(rule, DenialConstraint):
+            return rule
         if ids_of_dependency(rule, self.names) is not None:
             return None
         problem = problem_with_ids(rule, self.names) if set(self.names) & set(rule.attributes) else ""

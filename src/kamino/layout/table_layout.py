@@ -12,11 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from kamino.constraints import Constraints, DenialConstraint
+from kamino.constraints.derivation import Derivation
+from kamino.constraints.types import ValueTypes
 from kamino.errors import ModelError
 from kamino.layout.made_up_keys import MadeUpKeys
 from kamino.layout.offsets import Offsets
-from kamino.layout.recoding import Recoding, SplitRules, Wanted
+from kamino.layout.recoding import Recoding, Rule, SplitRules, Wanted
 from kamino.layout.repeating_ids import RepeatingIds
+from kamino.layout.rule_types import schema_types
 from kamino.schema import Codec, CodedTable, Schema
 from kamino.schema.coding.differences import Difference
 
@@ -41,12 +44,17 @@ class Layout:
     """
 
     schema: Schema
+    """The schema of the tables, without columns that steps at their beginning leave out."""
     recodings: tuple[Recoding, ...]
 
     @staticmethod
-    def of(schema: Schema, *, differences: Mapping[str, Difference] = _NONE) -> Layout:
-        """The layout of tables of a schema, with some dates told by their distance from others."""
-        found: list[Recoding] = [MadeUpKeys(whole=schema), RepeatingIds(names=schema.group_names)]
+    def of(schema: Schema, *, differences: Mapping[str, Difference] = _NONE, outer: Sequence[Recoding] = ()) -> Layout:
+        """The layout of tables of a schema, with some dates told by their distance from others.
+
+        `outer` are the steps that rules ask for, which come first: see `outer_steps`.
+        """
+        found: list[Recoding] = [each.bound(schema) for each in outer]
+        found += [MadeUpKeys(whole=schema), RepeatingIds(names=schema.group_names)]
         if differences:
             found.append(Offsets(whole=schema, differences=dict(differences)))
         return Layout(schema=schema, recodings=tuple(found))
@@ -75,13 +83,22 @@ class Layout:
     def codec(self) -> Codec:
         """Values of the table to codes and back, in one go with the steps that codecs do by themselves."""
         schema = self.schema
-        for each in self._by_values:
+        for each in self.by_values:
             schema = each.schema(schema)
         return Codec(schema, self.differences)
 
     @property
-    def _by_values(self) -> tuple[Recoding, ...]:
+    def by_values(self) -> tuple[Recoding, ...]:
+        """The steps that codecs do not do by themselves: what a schema alone does not tell of tables."""
         return tuple(each for each in self.recodings if not each.by_codec)
+
+    @property
+    def types(self) -> ValueTypes:
+        """How values of all columns that people see compare."""
+        types: ValueTypes = schema_types(self.schema)
+        for each in reversed(self.recodings):
+            types = each.types(types)
+        return types
 
     def rules(self, rules: Constraints) -> SplitRules:
         """Split rules into those that rows must be drawn for, as they are after all steps, and those that are kept.
@@ -90,19 +107,18 @@ class Layout:
             SamplingError: a rule asks for what a step cannot give.
         """
         after = [(rule, self._after(rule)) for rule in rules]
+        derived = tuple(each for each in map(self._after, rules.derivations) if isinstance(each, Derivation))
         kept = [rule for rule, drawn in after if drawn is None]
         promised = [rule for each in self.recodings for rule in each.promised()]
         return SplitRules(
-            drawn=Constraints(tuple(drawn for _, drawn in after if drawn is not None)),
+            drawn=Constraints(
+                tuple(drawn for _, drawn in after if isinstance(drawn, DenialConstraint)), derived, rules.group_rules
+            ),
             kept=Constraints(tuple(dict.fromkeys([*kept, *promised]))),
         )
 
-    def keeps(self, rule: DenialConstraint) -> bool:
-        """Whether a rule is kept by construction."""
-        return self._after(rule) is None
-
-    def _after(self, rule: DenialConstraint) -> DenialConstraint | None:
-        current: DenialConstraint | None = rule
+    def _after(self, rule: Rule) -> Rule | None:
+        current: Rule | None = rule
         for each in self.recodings:
             if current is not None:
                 current = each.rule(current)
@@ -129,14 +145,14 @@ class Layout:
 
     def condition(self, wanted: Wanted) -> Wanted:
         """A condition as it is after all steps that change values."""
-        for each in self._by_values:
+        for each in self.by_values:
             wanted = each.condition(wanted)
         return wanted
 
     def decode(self, coded: CodedTable, rng: np.random.Generator, *, first: int = 0) -> pa.Table:
         """The table that people see of codes; `first` rows came before."""
         part = self.codec.decode(coded, first_key=first + 1)
-        for each in reversed(self._by_values):
+        for each in reversed(self.by_values):
             part = each.backward(part, rng, first=first)
         return part
 
@@ -153,10 +169,16 @@ class Layout:
         """
         recodings: list[Recoding] = []
         for each in document:
-            if each.get("kind") not in KINDS:
+            if not isinstance(each, Mapping) or each.get("kind") not in KINDS:
                 raise ModelError(f"layout: found a step of no known kind; expected one of {', '.join(KINDS)}")
             recodings.append(KINDS[each["kind"]].from_json(each, schema))
-        return Layout(schema=schema, recodings=tuple(recodings))
+        return Layout(schema=schema, recodings=tuple(each.bound(schema) for each in recodings))
+
+
+def outer_steps(rules: Constraints, columns: pa.Schema) -> tuple[Recoding, ...]:
+    """The steps that rules on a table of these columns ask for, before anything else is known of it."""
+    found = (kind.of_rules(rules, columns) for kind in KINDS.values())
+    return tuple(each for each in found if each is not None)
 
 
 #: The kinds of steps, by the name that they have in JSON: a new one is entered here.

@@ -13,6 +13,7 @@ from kamino.engine.discovery import FoundDomains
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
 from kamino.io.frame_types import FrameKind
+from kamino.layout.recoding import joined
 from kamino.layout.table_layout import Layout
 from kamino.model import MarginalModel, SavedModel, load_model
 from kamino.model.saved import Fields, shown
@@ -120,7 +121,7 @@ class Fitted:
     @property
     def promised(self) -> Constraints:
         """All constraints that a table drawn from the model is checked for."""
-        return Constraints((*self.constraints, *self.held))
+        return joined(self.constraints, self.held)
 
     @property
     def codec(self) -> Codec:

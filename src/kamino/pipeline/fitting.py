@@ -18,6 +18,7 @@ from kamino.engine import (
 from kamino.engine.discovery import FoundDomains
 from kamino.engine.group_sizes import release_group_sizes, size_cells
 from kamino.engine.lost_cells import UNREADABLE, NoisyLost, release_lost
+from kamino.engine.recoded import recode
 from kamino.errors import PrivacyError
 from kamino.layout.table_layout import Layout
 from kamino.pipeline.fitted import Fitted
@@ -68,7 +69,7 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
 def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -> Fitted:
     if gate.budget != plan.settings.budget or gate.unit != plan.settings.privacy_unit:
         raise PrivacyError("the gate has another budget or unit than the plan; open it with the plan's settings.")
-    private = keep_rows(private, gate)
+    private = recode(keep_rows(private, gate), plan.outer)
     plan, found = _find_domains(private, plan, gate, progress)
     check_columns(plan.known, private.without_rows())
     progress(Stage.FIT)

@@ -20,7 +20,7 @@ from kamino.io.frame_types import FrameKind
 from kamino.layout.offsets import Offsets
 from kamino.layout.table_layout import Layout
 from kamino.model.saved import Fields, shown
-from kamino.pipeline.plan.bound_schema import bind_constraints, schema_types
+from kamino.pipeline.plan.bound_schema import bind_constraints
 from kamino.pipeline.plan.hints import model_attributes
 from kamino.pipeline.plan.references import References, from_json
 from kamino.pipeline.settings import Settings
@@ -160,7 +160,7 @@ def constraints_of(text: str, schema: Schema, *, source: str) -> Constraints:
 def held_of(text: str, layout: Layout, *, source: str) -> Constraints:
     """Constraints that the layout keeps by itself."""
     parsed = Constraints.parse(text, source=source)
-    if layout.rules(parsed.bind(schema_types(layout.schema))).drawn.items:
+    if layout.rules(parsed.bind(layout.types)).drawn.items:
         raise ModelError(f"{source} has a constraint that belongs elsewhere")
     return parsed
 

@@ -67,7 +67,7 @@ def draw_columns(
     if num_rows < 0:
         raise InputError(f"found {num_rows} rows asked for; expected none or more")
     codec, plain = fitted.codec, Codec(fitted.schema)
-    condition = read_condition(plain, given)
+    condition = read_condition(plain, given if given is None else fitted.layout.condition(given))
     direct, dates = condition.split(codec.differences)
     try:
         if not dates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,11 @@ import numpy as np
 from kamino.advice import Advice, drafting, setting
 from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.text_orders import text_order_notes
+from kamino.engine.recoded import recode
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
 from kamino.layout.offsets import ordered_dates
-from kamino.layout.recoding import SplitRules, joined
-from kamino.layout.rule_types import schema_types
-from kamino.layout.table_layout import Layout
+from kamino.layout.recoding import Recoding, SplitRules, joined
+from kamino.layout.table_layout import Layout, outer_steps
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.model.parts import KnownMap
@@ -90,8 +91,9 @@ class RunPlan:
     finding them may spend follows from `discovery`, and so from a noisy number of rows: before that is known, releases
     are planned with the least noise they can have, and `with_rows` plans them exactly.
 
-    `given` are the constraints as they were given, `rules` are bound to the schema: those that rows are drawn for, and
-    those that the `layout` keeps by itself; whether more dates lie `close` together is measured. `raw_references`
+    `given` are the constraints as they were given, `outer` the steps of the layout that they ask for, `rules` are bound
+    to the schema: those that rows are drawn for, and those that the `layout` keeps by itself; whether more dates lie
+    `close` together is measured. `raw_references`
     are the reference tables as they were read, `references` with the schema's types. `sampling` is None where the model
     chooses the order, but for `chains`: `sampling_along` makes it then. `marginal` or `neural` is what the model is
     fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of what is measured for
@@ -106,6 +108,7 @@ class RunPlan:
     given: Constraints
     columns: tuple[str, ...] = ()
     schema: Schema | None = None
+    outer: tuple[Recoding, ...] = ()
     rules: SplitRules = field(default_factory=SplitRules)
     layout: Layout | None = None
     close: tuple[tuple[str, str], ...] = ()
@@ -138,7 +141,7 @@ class RunPlan:
     @property
     def known_layout(self) -> Layout:
         """The layout, once there is a schema."""
-        return Layout.of(self.known) if self.layout is None else self.layout
+        return Layout.of(self.known, outer=self.outer) if self.layout is None else self.layout
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -225,7 +228,7 @@ class RunPlan:
         if self.schema is None:
             return (*(f"{each}; {accepted}" for each in weak), *asked)
         ids = () if settings.accept else written_ids(self.schema)
-        texts = text_order_notes(self.given, schema_types(self.schema))
+        texts = text_order_notes(self.given, self.known_layout.types)
         return (
             *(f"{each}; {accepted}" for each in weak),
             *asked,
@@ -245,6 +248,7 @@ class RunPlan:
             raw_references=self.raw_references,
             discovery=self.discovery,
             earlier=self.schedule,
+            outer=self.outer,
         )
 
     def with_rows(self, about_rows: int) -> RunPlan:
@@ -259,6 +263,7 @@ class RunPlan:
             folder=self.folder,
             raw_references=self.raw_references,
             discovery=replace(self.discovery, about_rows=about_rows),
+            outer=self.outer,
         )
 
     def sampling_along(self, sequence: Sequence[str]) -> SamplingPlan:
@@ -343,18 +348,27 @@ def plan_table(
     """
     check_has_columns(private)
     refuse_beyond_a_day(num_rows, len(private.names))
-    check_names(constraints, list(private.names) if schema is None else list(schema))
+    outer = outer_steps(constraints, private.without_rows().schema)
+    check_names(constraints, [*private.names, *(() if schema is None else schema)])
+    private = recode(private, outer)
+    schema = schema if schema is None else _after(schema, outer)
     refuse_unsaid_unit(private.names, constraints, settings, declared if schema is None else schema.attributes)
     if schema is None and untyped:
         refuse_beyond_memory(num_rows, len(private.names))
-        return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
+        names = private.names
+        return plan_run(None, constraints, settings, columns=names, num_rows=num_rows, folder=folder, outer=outer)
     known = schema_for(private, schema, settings, listed, declared, of_cells=of_cells, dated=dated)
     known = with_group_ids(known, constraints, settings) if schema is None else known
     refuse_written_values(private, known, settings)
-    plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
+    plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder, outer=outer)
     if is_beyond_memory(num_rows, len(private.names)) and plan.what_binds is not None:
         refuse_beyond_memory(num_rows, len(private.names))
     return plan
+
+
+def _after(schema: Schema, steps: Sequence[Recoding]) -> Schema:
+    """The schema of the table after steps of the layout."""
+    return reduce(lambda current, step: step.schema(current), steps, schema)
 
 
 def what_binds(
@@ -382,6 +396,7 @@ def plan_run(
     raw_references: References | None = None,
     discovery: Discovery | None = None,
     earlier: Schedule = Schedule(),
+    outer: Sequence[Recoding] = (),
 ) -> RunPlan:
     """Plan a run from public facts.
 
@@ -395,6 +410,7 @@ def plan_run(
         raw_references: the reference tables, if they were read before.
         discovery: what there is to find, and what is known of it, if it was planned before.
         earlier: the releases that found types or domains, which are paid for.
+        outer: the steps of the layout that constraints ask for; schema and columns are those after them.
 
     Raises:
         SamplingError: the constraints clash, and no table can satisfy them.
@@ -412,9 +428,9 @@ def plan_run(
         num_rows=num_rows,
         folder=folder,
         raw_references=raw_references,
+        outer=tuple(outer),
     )
     if schema is None:
-        check_names(constraints, list(columns))
         refuse_clashing_types(constraints)
         check_lists(settings.value_lists, columns)
         discovery = discovery or Discovery(num_columns=len(columns), untyped=True)
@@ -422,8 +438,9 @@ def plan_run(
         return _with_sigmas(replace(plan, discovery=discovery, schedule=schedule))
     schema = with_reference_domains(schema, raw_references, types_were_found=types_found)
     schema = with_public_domains(schema, constraints, settings.value_lists, types_found=types_found)
-    layout = Layout.of(schema)
-    split = layout.rules(_bind(constraints, schema, types_were_found=types_found))
+    layout = Layout.of(schema, outer=outer)
+    split = layout.rules(_bind(constraints, layout, types_were_found=types_found))
+    refuse_undrawable(split.drawn)
     rules = split.drawn
     plan = replace(
         plan,
@@ -559,11 +576,10 @@ def _sampling(codec: Codec, requirements: Requirements, rules: Constraints, sett
     return requirements.arrange()
 
 
-def _bind(constraints: Constraints, schema: Schema, *, types_were_found: bool) -> Constraints:
-    """The constraints, checked against the types of the schema."""
-    refuse_undrawable(constraints)
+def _bind(constraints: Constraints, layout: Layout, *, types_were_found: bool) -> Constraints:
+    """The constraints, checked against the types of all columns."""
     try:
-        return constraints.bind(schema_types(schema))
+        return constraints.bind(layout.types)
     except ConstraintErrors as problem:
         if not types_were_found:
             raise
