@@ -23,6 +23,7 @@ STAGES = (
     "arrays",
     "schema",
     "constraints",
+    "layout",
     "privacy",
     "model",
     "engine",

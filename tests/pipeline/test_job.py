@@ -17,8 +17,8 @@ from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.job import Job
 from kamino.pipeline.job_events import JobState
 from kamino.pipeline.ledgering import LedgerUse
-from kamino.pipeline.opening import RunRequest
 from kamino.pipeline.output.draws import DrawRequest
+from kamino.pipeline.run_source import RunRequest
 from kamino.pipeline.stages import Stage
 from kamino.privacy import Budget, Gate
 from kamino.schema import Categorical, Integer, Schema

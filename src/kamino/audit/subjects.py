@@ -21,10 +21,10 @@ from kamino.engine.suggesting import suggest_constraints
 from kamino.errors import KaminoError
 from kamino.pipeline import Backend, Settings
 from kamino.pipeline.fitting import fit
-from kamino.pipeline.opening import RunRequest, SourceFacts, open_for_audit, plan_source
 from kamino.pipeline.output.certificate import certificate_of, count_promised
 from kamino.pipeline.output.drawn_table import draw
 from kamino.pipeline.plan.run_plan import RunPlan
+from kamino.pipeline.run_source import RunRequest, SourceFacts, open_for_audit, plan_source
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Categorical, Date, Integer, Key, Schema

@@ -13,17 +13,19 @@ from kamino.engine.discovery import FoundDomains
 from kamino.errors import ModelError
 from kamino.io.bundle import Bundle
 from kamino.io.frame_types import FrameKind
+from kamino.layout.recoding import joined
+from kamino.layout.table_layout import Layout
 from kamino.model import MarginalModel, SavedModel, load_model
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.model_file import (
     check_fits,
     check_sizes,
     constraints_of,
-    differences_of,
     found_of,
     frame_of,
     groups_of,
     held_of,
+    layout_of,
     ledger_of,
     read_json,
     references_of,
@@ -44,6 +46,8 @@ from kamino.schema.coding.differences import Difference
 
 FORMAT = "kamino-model-1"
 HELD = "held_by_keys.dc"
+LAYOUT = "layout.json"
+# Files of earlier versions have this part in the place of a layout.
 DIFFERENCES = "differences.json"
 FOUND = "found.json"
 GROUP_SIZES = "groups.json"
@@ -59,7 +63,7 @@ class Fitted:
         A saved file holds no row of the private table.  [test_model_file_holds_no_private_value]
     """
 
-    schema: Schema
+    layout: Layout
     constraints: Constraints
     model: SavedModel
     ledger: dict[str, Any]
@@ -67,9 +71,7 @@ class Fitted:
     soft: FoundWeights = field(default_factory=FoundWeights)
     settings: Settings = field(default_factory=Settings)
     held: Constraints = field(default_factory=Constraints)
-    """What made-up keys and distances satisfy by themselves, so that no step has to: never drawn for, but promised."""
-    differences: Mapping[str, Difference] = field(default_factory=dict)
-    """The dates that are modelled by their distance from another."""
+    """What the layout keeps by itself, so that no step has to: never drawn for, but promised."""
     frame: FrameKind | None = None
     """What kind of frame the table came as, for what is drawn to come back as it."""
     sampling: SamplingPlan | None = None
@@ -78,6 +80,16 @@ class Fitted:
     """What is known of the domains that were found within the budget, where some were."""
     groups: Mapping[str, GroupSizes] = field(default_factory=dict)
     """How many rows the groups of each id have."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the tables that people see."""
+        return self.layout.schema
+
+    @property
+    def differences(self) -> Mapping[str, Difference]:
+        """The dates that are modelled by their distance from another."""
+        return self.layout.differences
 
     @cached_property
     def plan(self) -> SamplingPlan:
@@ -109,12 +121,12 @@ class Fitted:
     @property
     def promised(self) -> Constraints:
         """All constraints that a table drawn from the model is checked for."""
-        return Constraints((*self.constraints, *self.held))
+        return joined(self.constraints, self.held)
 
-    @cached_property
+    @property
     def codec(self) -> Codec:
         """Codes to values and back."""
-        return Codec(self.schema, self.differences)
+        return self.layout.codec
 
     @property
     def num_rows(self) -> int:
@@ -130,7 +142,7 @@ class Fitted:
             "schema.yaml": self.schema.to_yaml(),
             "constraints.dc": f"{self.constraints}\n",
             HELD: f"{self.held}\n",
-            DIFFERENCES: _dump({name: vars(each) for name, each in self.differences.items()}),
+            LAYOUT: _dump(self.layout.to_json()),
             FOUND: _dump(found_to_json(self.found)),
             GROUP_SIZES: _dump({name: vars(each) for name, each in self.groups.items()}),
             "references.json": _dump(to_json(self.references)),
@@ -164,7 +176,7 @@ class Fitted:
 
 def _read(bundle: Bundle) -> Fitted:
     """Read all parts of a model file; a part that is not as it must be raises."""
-    Fields(bundle.texts, where="file").only(*_PARTS, HELD, DIFFERENCES, FOUND, GROUP_SIZES)
+    Fields(bundle.texts, where="file").only(*_PARTS, HELD, LAYOUT, DIFFERENCES, FOUND, GROUP_SIZES)
     check_sizes(bundle.texts)
     parts = {name: read_json(bundle.texts[name], part=name) for name in _PARTS if name.endswith(".json")}
     manifest = Fields(parts["manifest.json"], where="manifest").only("format", "parts", "settings", "frame")
@@ -173,15 +185,16 @@ def _read(bundle: Bundle) -> Fitted:
     settings = settings_of(manifest.any("settings") if "settings" in tuple(manifest) else {})
     schema = Schema.from_yaml(bundle.texts["schema.yaml"], source="schema.yaml")
     constraints = constraints_of(bundle.texts["constraints.dc"], schema, source="constraints.dc")
-    # Files of earlier versions have no differences, and nothing that is held by keys.
-    differences = differences_of(read_json(bundle.texts.get(DIFFERENCES, "{}"), part=DIFFERENCES), schema, constraints)
+    # Files of earlier versions have no layout, and may have nothing that it keeps.
+    earlier = read_json(bundle.texts.get(DIFFERENCES, "{}"), part=DIFFERENCES)
+    written = read_json(bundle.texts[LAYOUT], part=LAYOUT) if LAYOUT in bundle.texts else None
+    layout = layout_of(written, schema, constraints, earlier=earlier)
     fitted = Fitted(
-        schema=schema,
+        layout=layout,
         constraints=constraints,
         soft=soft_of(parts["soft.json"], constraints),
         references=references_of(parts["references.json"], schema, constraints),
-        held=held_of(bundle.texts.get(HELD, ""), schema, differences, source=HELD),
-        differences=differences,
+        held=held_of(bundle.texts.get(HELD, ""), layout, source=HELD),
         model=load_model(parts["model.json"], dict(bundle.arrays)),
         ledger=ledger_of(parts["ledger.json"], settings),
         settings=settings,

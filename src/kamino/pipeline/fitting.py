@@ -18,7 +18,9 @@ from kamino.engine import (
 from kamino.engine.discovery import FoundDomains
 from kamino.engine.group_sizes import release_group_sizes, size_cells
 from kamino.engine.lost_cells import UNREADABLE, NoisyLost, release_lost
+from kamino.engine.recoded import recode
 from kamino.errors import PrivacyError
+from kamino.layout.table_layout import Layout
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.modelling import fit_model
 from kamino.pipeline.output.taken import refuse_too_few_rows, refuse_useless
@@ -34,7 +36,7 @@ from kamino.pipeline.weighing import has_soft, weigh
 from kamino.privacy import Gate, SeededNoise
 from kamino.privacy.private import PrivateTable
 from kamino.sampling.drawn_groups import GroupDrawer, GroupSizes, estimate_sizes
-from kamino.schema import Codec, Schema, check_columns
+from kamino.schema import Schema, check_columns
 
 
 def open_gate(settings: Settings) -> Gate:
@@ -67,13 +69,14 @@ def fit(private: PrivateTable, plan: RunPlan, gate: Gate, *, progress: Progress 
 def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -> Fitted:
     if gate.budget != plan.settings.budget or gate.unit != plan.settings.privacy_unit:
         raise PrivacyError("the gate has another budget or unit than the plan; open it with the plan's settings.")
-    private = keep_rows(private, gate)
+    private = recode(keep_rows(private, gate), plan.outer)
     plan, found = _find_domains(private, plan, gate, progress)
     check_columns(plan.known, private.without_rows())
     progress(Stage.FIT)
     noisy_sizes = _release_groups(private, plan, gate)
     unreadable = _release_unreadable(private, plan, gate)
-    codec = _with_distances(private, plan, gate)
+    layout = _with_distances(private, plan, gate)
+    codec = layout.codec
     codes = encode(private, codec)
     model = fit_model(codes, codec, plan, gate, progress=progress)
     sampling = plan.sampling_along(model.sequence)
@@ -92,7 +95,6 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
         draw_ids=GroupDrawer.of(groups, codec, (*plan.constraints, *plan.held)),
     )
     return Fitted(
-        schema=plan.known,
         constraints=plan.constraints,
         model=model,
         ledger=gate.ledger.to_dict(),
@@ -100,7 +102,7 @@ def _fit(private: PrivateTable, plan: RunPlan, gate: Gate, progress: Progress) -
         soft=soft,
         settings=plan.settings,
         held=plan.held,
-        differences=codec.differences,
+        layout=layout,
         sampling=sampling,
         found=_with_unreadable(found, unreadable, plan.known, model.num_rows),
         groups=groups,
@@ -145,16 +147,16 @@ def _sizes_of_groups(noisy: Mapping[str, IntArray], plan: RunPlan, num_rows: flo
     }
 
 
-def _with_distances(private: PrivateTable, plan: RunPlan, gate: Gate) -> Codec:
-    """The codec of the run: dates that lie close to others are coded by their distance from them."""
-    plain = Codec(plan.known)
+def _with_distances(private: PrivateTable, plan: RunPlan, gate: Gate) -> Layout:
+    """The layout of the run: dates that lie close to others are told by their distance from them."""
+    layout = plan.known_layout
     (planned,) = plan.schedule.part(DIFFERENCES) or (None,)
     if planned is None or planned.noise_multiplier is None:
-        return Codec(plan.known, plan.differences)
-    noise = planned.noise_multiplier
+        return layout
+    noise, plain = planned.noise_multiplier, layout.with_differences({}).codec
     near = share_close(encode(private, plain), plain, plan.close, gate, noise_multiplier=noise)
     named = frozenset(name for constraint in plan.constraints for name in constraint.attributes)
-    return Codec(plan.known, {**plan.differences, **choose_bases(near, named | set(plan.differences))})
+    return layout.with_differences({**layout.differences, **choose_bases(near, named | set(layout.differences))})
 
 
 def _find_domains(

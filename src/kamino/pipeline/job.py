@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from kamino.errors import CancelledError, InputError, ModelError
 from kamino.pipeline.job_events import EventLog, JobEvent, JobState
 from kamino.pipeline.ledgering import RunFacts, entered, with_draw_seed
-from kamino.pipeline.opening import RunRequest, SourceFacts, open_source, plan_source
 from kamino.pipeline.output.draws import DrawRequest, RandomSource, draw_into
 from kamino.pipeline.output.trying import try_target
+from kamino.pipeline.run_source import RunRequest, SourceFacts, open_source, plan_source
 from kamino.pipeline.spending import telling_what_is_spent
 from kamino.pipeline.stages import Progress, Stage, silent
 from kamino.privacy import Entry, Gate

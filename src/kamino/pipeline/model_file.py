@@ -17,9 +17,10 @@ from kamino.engine.discovery import FoundDomains
 from kamino.engine.lost_cells import Lost
 from kamino.errors import KaminoError, ModelError
 from kamino.io.frame_types import FrameKind
+from kamino.layout.offsets import Offsets
+from kamino.layout.table_layout import Layout
 from kamino.model.saved import Fields, shown
-from kamino.pipeline.plan.bound_schema import bind_constraints, holds_by_keys, schema_types
-from kamino.pipeline.plan.close_dates import kept_by
+from kamino.pipeline.plan.bound_schema import bind_constraints
 from kamino.pipeline.plan.hints import model_attributes
 from kamino.pipeline.plan.references import References, from_json
 from kamino.pipeline.settings import Settings
@@ -27,8 +28,7 @@ from kamino.privacy import Neighbours
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
 from kamino.sampling.drawn_groups import GroupSizes
 from kamino.sampling.soft.weights import FoundWeights
-from kamino.schema import Codec, Schema
-from kamino.schema.coding.differences import Difference
+from kamino.schema import Schema
 
 if TYPE_CHECKING:
     from kamino.pipeline.fitted import Fitted
@@ -157,26 +157,28 @@ def constraints_of(text: str, schema: Schema, *, source: str) -> Constraints:
     return parsed
 
 
-def held_of(text: str, schema: Schema, differences: Mapping[str, Difference], *, source: str) -> Constraints:
-    """Constraints that made-up keys or distances between dates satisfy."""
+def held_of(text: str, layout: Layout, *, source: str) -> Constraints:
+    """Constraints that the layout keeps by itself."""
     parsed = Constraints.parse(text, source=source)
-    bound, codec = parsed.bind(schema_types(schema)), Codec(schema)
-    if not all(holds_by_keys(each, schema) or kept_by(differences, each, codec) for each in bound):
+    if layout.rules(parsed.bind(layout.types)).drawn.items:
         raise ModelError(f"{source} has a constraint that belongs elsewhere")
     return parsed
 
 
-def differences_of(document: object, schema: Schema, constraints: Constraints) -> dict[str, Difference]:
-    """The dates that are modelled by their distance from another; no constraint that rows are drawn for names them."""
-    whole, found = Fields(document, where="differences"), {}
-    for name in whole:
-        fields = whole.within(name).only("base", "least")
-        least = None if fields.any("least") is None else fields.whole("least", most=1)
-        found[name] = Difference(base=fields.text("base"), least=least)
-    if any(name in found for constraint in constraints for name in constraint.attributes):
-        raise ModelError("differences: a constraint names a date that is modelled by its distance from another")
-    Codec(schema, found)
-    return found
+def layout_of(document: Any, schema: Schema, constraints: Constraints, *, earlier: object) -> Layout:
+    """The layout of the schema's tables; no constraint that rows are drawn for names what is told by a distance.
+
+    Files of `earlier` versions say which dates are, and nothing else.
+    """
+    of_earlier = [*Layout.of(schema).to_json(), {"kind": Offsets.kind, "differences": earlier}]
+    steps = of_earlier if document is None else document
+    layout = Layout.from_json(steps, schema)
+    kinds = [each.kind for each in layout.recodings]
+    if len(set(kinds)) != len(kinds) or not {each.kind for each in Layout.of(schema).recodings} <= set(kinds):
+        raise ModelError("layout: its steps are not those of its schema")
+    if any(name in layout.differences for constraint in constraints for name in constraint.attributes):
+        raise ModelError("layout: a constraint names a date that is modelled by its distance from another")
+    return layout
 
 
 def soft_of(document: object, constraints: Constraints) -> FoundWeights:

@@ -252,7 +252,7 @@ class Synthesizer(Parameterised):
         """
         from kamino.io import Reading
         from kamino.pipeline.job import Job
-        from kamino.pipeline.opening import RunRequest
+        from kamino.pipeline.run_source import RunRequest
 
         how = reading or Reading()
         request = RunRequest(

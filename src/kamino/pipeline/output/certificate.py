@@ -103,6 +103,8 @@ def certificate_of(
         "notes": list(notes_of(fitted, rows)),
         "words": words_of(ledger, mark=mark),
     }
+    if fitted.layout.by_values:
+        document["layout"] = fitted.layout.to_json()
     if given:
         document["given"] = {name: plain_condition(value) for name, value in given.items()}
     if sha256 is not None:

@@ -57,7 +57,7 @@ def draw(
         by its distance from another may also be refused if hardly any row can meet it.
     """
     columns = draw_columns(fitted, num_rows, rng, given=given, ways=ways)
-    return fitted.codec.decode(CodedTable(columns=columns, num_rows=num_rows))
+    return fitted.layout.decode(CodedTable(columns=columns, num_rows=num_rows), rng)
 
 
 def draw_columns(
@@ -67,7 +67,7 @@ def draw_columns(
     if num_rows < 0:
         raise InputError(f"found {num_rows} rows asked for; expected none or more")
     codec, plain = fitted.codec, Codec(fitted.schema)
-    condition = read_condition(plain, given)
+    condition = read_condition(plain, given if given is None else fitted.layout.condition(given))
     direct, dates = condition.split(codec.differences)
     try:
         if not dates:

@@ -357,7 +357,8 @@ def _parts(fitted: Fitted, columns: Mapping[str, AnyCodes], num_rows: int, *, fi
     for start in range(0, max(num_rows, 1), _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, num_rows)
         part = {name: codes[start:stop].astype(np.int64) for name, codes in columns.items()}
-        yield fitted.codec.decode(CodedTable(columns=part, num_rows=stop - start), first_key=first + start + 1)
+        coded = CodedTable(columns=part, num_rows=stop - start)
+        yield fitted.layout.decode(coded, np.random.default_rng(first + start), first=first + start)
 
 
 def _both(ways: Ways, log: SweepLog) -> OnSweep:

@@ -8,13 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from kamino.constraints import Constraints, DenialConstraint, ValueType
-from kamino.constraints.language.printer import print_name
-from kamino.constraints.tree import Comparison, NullTest, Operator, is_cross
-from kamino.constraints.types import value_type
+from kamino.constraints import Constraints, ValueType
 from kamino.engine import trusted_attribute, trusted_schema
-from kamino.errors import InputError, SamplingError, SchemaError
-from kamino.pipeline.plan.group_ids import ids_of_dependency, refuse_values_of_ids
+from kamino.errors import InputError, SchemaError
+from kamino.layout.rule_types import schema_types as schema_types
+from kamino.layout.table_layout import Layout
 from kamino.pipeline.settings import Settings
 from kamino.privacy.private import PrivateTable
 from kamino.sampling.feasible.undrawable import refuse_undrawable
@@ -136,57 +134,12 @@ def check_names(constraints: Constraints, names: list[str]) -> None:
     constraints.bind(dict.fromkeys(names, ValueType.UNKNOWN))
 
 
-def schema_types(schema: Schema) -> dict[str, ValueType]:
-    """How values of each attribute compare, from the schema alone."""
-    kinds = {name: attribute.arrow_type for name, attribute in schema.attributes.items()}
-    return {name: value_type(kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in kinds.items()}
-
-
 def bind_constraints(constraints: Constraints, schema: Schema) -> Constraints:
-    """The constraints, checked against the schema, without those that made-up keys satisfy by themselves."""
+    """The constraints, checked against the schema, without those that the layout of the schema keeps by itself."""
     refuse_undrawable(constraints)
-    bound = constraints.bind(schema_types(schema))
-    kept = tuple(c for c in bound if not holds_by_keys(c, schema))
-    refuse_values_of_ids(Constraints(kept), schema)
-    for constraint in kept:
-        for name in constraint.attributes:
-            if name in _different(schema):
-                raise SamplingError(
-                    f"{constraint.place}: '{name}' is a key, whose values are made up; expected it only in a "
-                    "constraint that asks for equal keys. Declare it as another type to compare its values."
-                )
-    return Constraints(kept)
+    return Layout.of(schema).rules(constraints.bind(schema_types(schema))).drawn
 
 
 def held_by_keys(constraints: Constraints, schema: Schema) -> Constraints:
     """The constraints that made-up keys satisfy by themselves, and one for each key that the schema declares."""
-    bound = constraints.bind(schema_types(schema))
-    names = [name for name in schema if name in _different(schema)]
-    declared = Constraints.parse("\n".join(f"key ({print_name(name)})" for name in names), types=schema_types(schema))
-    return Constraints(tuple(dict.fromkeys((*(c for c in bound if holds_by_keys(c, schema)), *declared))))
-
-
-def holds_by_keys(constraint: DenialConstraint, schema: Schema) -> bool:
-    """Whether rows cannot violate it because it asks for two equal keys, or a null one: all differ, none is null.
-
-    A dependency of one id of groups on another holds by how groups are drawn.
-    """
-    if ids_of_dependency(constraint, schema.group_names) is not None:
-        return True
-    return any(
-        isinstance(p, NullTest) and not p.negated and isinstance(schema[p.column.name], Key)
-        for p in constraint.predicates
-    ) or any(
-        isinstance(p, Comparison)
-        and is_cross(p)
-        and p.op is Operator.EQ
-        and {column.name for column in p.columns} == {p.left.name}
-        and p.left.name in _different(schema)
-        for p in constraint.predicates
-    )
-
-
-def _different(schema: Schema) -> frozenset[str]:
-    """The keys that are different in all rows."""
-    groups = schema.group_names
-    return frozenset(n for n, each in schema.attributes.items() if isinstance(each, Key) and n not in groups)
+    return Layout.of(schema).rules(constraints.bind(schema_types(schema))).kept

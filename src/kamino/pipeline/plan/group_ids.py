@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kamino.constraints import ConstraintClass, Constraints, DenialConstraint, classify, print_constraint
-from kamino.constraints.analysis.classify import dependency_of
-from kamino.constraints.language.printer import print_name
-from kamino.constraints.tree import Comparison, NullTest, Operator, is_cross
+from kamino.constraints import ConstraintClass, Constraints, classify
 from kamino.engine.group_sizes import GROUP_SIZES, sensitivity_of_sizes, size_cells
-from kamino.errors import SamplingError
+from kamino.layout.repeating_ids import problem_with_ids
 from kamino.pipeline.plan.whose_privacy import person_columns
 from kamino.pipeline.settings import Settings
 from kamino.privacy.schedule import PlannedRelease, Schedule
@@ -75,64 +72,7 @@ def _is_key(name: str, constraints: Constraints) -> bool:
 
 def _is_only_an_id(name: str, constraints: Constraints) -> bool:
     """Whether constraints that name a column ask only for rows with equal values of it."""
-    return not any(_problem(c, (name,)) for c in constraints if name in c.attributes)
-
-
-def _problem(constraint: DenialConstraint, ids: Collection[str]) -> str:
-    """Why a constraint cannot be kept with these ids; nothing where it can."""
-    named = [name for name in constraint.attributes if name in ids]
-    if not constraint.is_hard:
-        return "is not hard"
-    if constraint.reference is not None:
-        return "has a reference table, which knows the values of ids"
-    if classify(constraint) is ConstraintClass.KEY and len(named) > 1:
-        return f"is a key over {' and '.join(map(print_name, named))}"
-    if ids_of_dependency(constraint, ids) is not None:
-        return ""
-    return "" if all(_asks_for_equal(p, ids) for p in constraint.predicates) else "compares values of ids"
-
-
-def _asks_for_equal(predicate: object, ids: Collection[str]) -> bool:
-    """Whether a predicate says nothing of ids but that two rows have the same, or that one is null."""
-    if isinstance(predicate, NullTest):
-        return predicate.column.name not in ids or not predicate.negated
-    assert isinstance(predicate, Comparison), "a predicate compares or asks for null"
-    if not {column.name for column in predicate.columns} & set(ids):
-        return True
-    return (
-        is_cross(predicate)
-        and predicate.op is Operator.EQ
-        and {column.name for column in predicate.columns} == {predicate.left.name}
-    )
-
-
-def ids_of_dependency(constraint: DenialConstraint, ids: Collection[str]) -> tuple[str, str] | None:
-    """The two ids of a dependency of one on another, which is kept by how groups are drawn; None for any other."""
-    dependency = dependency_of(constraint) if constraint.is_hard else None
-    if dependency is None or len(dependency.left) != 1 or dependency.right not in ids:
-        return None
-    (left,) = dependency.left
-    return (left, dependency.right) if left in ids else None
-
-
-def refuse_values_of_ids(constraints: Constraints, schema: Schema) -> None:
-    """Refuse constraints that ask more of the ids of groups than that rows of a group agree.
-
-    Raises:
-        SamplingError: a constraint compares the values of ids, which are made up.
-
-    Guarantees:
-        Nothing is spent on what is refused.  [test_constraints_on_values_of_ids_are_refused]
-    """
-    ids = schema.group_names
-    for constraint in constraints:
-        problem = _problem(constraint, ids) if set(ids) & set(constraint.attributes) else ""
-        if problem:
-            raise SamplingError(
-                f"{constraint.place}: {print_constraint(constraint)} {problem}; expected ids that repeat only on the "
-                "left of a hard dependency, in a hard key with other attributes, or as the group of a hard constraint. "
-                "Declare the column as another type to compare its values"
-            )
+    return not any(problem_with_ids(c, (name,)) for c in constraints if name in c.attributes)
 
 
 def planned_groups(schema: Schema, settings: Settings, noise_multiplier: float) -> Schedule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,23 +15,19 @@ import numpy as np
 from kamino.advice import Advice, drafting, setting
 from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.text_orders import text_order_notes
+from kamino.engine.recoded import recode
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
+from kamino.layout.offsets import ordered_dates
+from kamino.layout.recoding import Recoding, SplitRules, joined
+from kamino.layout.table_layout import Layout, outer_steps
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.model.parts import KnownMap
 from kamino.pipeline.modelling import LeftOver, left_over, neural_settings
 from kamino.pipeline.output.notes import distance_notes, promise_notes, short_year_notes, trusted_notes
 from kamino.pipeline.output.release_mark import Spent, mark_before, weak_promises
-from kamino.pipeline.plan.bound_schema import (
-    NOTHING,
-    bind_constraints,
-    check_has_columns,
-    check_names,
-    held_by_keys,
-    schema_for,
-    schema_types,
-)
-from kamino.pipeline.plan.close_dates import kept_by, open_pairs, ordered_dates, planned_closeness
+from kamino.pipeline.plan.bound_schema import NOTHING, check_has_columns, check_names, schema_for
+from kamino.pipeline.plan.close_dates import open_pairs, planned_closeness
 from kamino.pipeline.plan.group_ids import planned_groups, with_group_ids
 from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.pipeline.plan.hopeless import is_beyond_memory, refuse_beyond_a_day, refuse_beyond_memory, refuse_hopeless
@@ -57,10 +54,10 @@ from kamino.privacy.schedule import Schedule
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
 from kamino.sampling.closed_world import can_close, why_not_closed
+from kamino.sampling.feasible.undrawable import refuse_undrawable
 from kamino.sampling.plan.reference_maps import known_of
 from kamino.sampling.soft.soft_notes import soft_notes
 from kamino.schema import Attribute, Codec, Schema
-from kamino.schema.coding.differences import Difference
 
 if TYPE_CHECKING:
     from kamino.model.neural import NeuralPlan
@@ -94,8 +91,9 @@ class RunPlan:
     finding them may spend follows from `discovery`, and so from a noisy number of rows: before that is known, releases
     are planned with the least noise they can have, and `with_rows` plans them exactly.
 
-    `given` are the constraints as they were given, `constraints` are bound to the schema, `held` are those that made-up
-    keys and `differences` between dates satisfy; whether more dates lie `close` together is measured. `raw_references`
+    `given` are the constraints as they were given, `outer` the steps of the layout that they ask for, `rules` are bound
+    to the schema: those that rows are drawn for, and those that the `layout` keeps by itself; whether more dates lie
+    `close` together is measured. `raw_references`
     are the reference tables as they were read, `references` with the schema's types. `sampling` is None where the model
     chooses the order, but for `chains`: `sampling_along` makes it then. `marginal` or `neural` is what the model is
     fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of what is measured for
@@ -110,9 +108,9 @@ class RunPlan:
     given: Constraints
     columns: tuple[str, ...] = ()
     schema: Schema | None = None
-    constraints: Constraints = field(default_factory=Constraints)
-    held: Constraints = field(default_factory=Constraints)
-    differences: Mapping[str, Difference] = field(default_factory=dict)
+    outer: tuple[Recoding, ...] = ()
+    rules: SplitRules = field(default_factory=SplitRules)
+    layout: Layout | None = None
     close: tuple[tuple[str, str], ...] = ()
     references: References = field(default_factory=dict, repr=False)
     raw_references: References = field(default_factory=dict, repr=False)
@@ -129,6 +127,21 @@ class RunPlan:
     left_over: LeftOver = field(default_factory=LeftOver)
     weights_noise: float = 0.0
     notes: tuple[str, ...] = ()
+
+    @property
+    def constraints(self) -> Constraints:
+        """The constraints that rows are drawn for."""
+        return self.rules.drawn
+
+    @property
+    def held(self) -> Constraints:
+        """The constraints that the layout keeps by itself."""
+        return self.rules.kept
+
+    @property
+    def known_layout(self) -> Layout:
+        """The layout, once there is a schema."""
+        return Layout.of(self.known, outer=self.outer) if self.layout is None else self.layout
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -215,7 +228,7 @@ class RunPlan:
         if self.schema is None:
             return (*(f"{each}; {accepted}" for each in weak), *asked)
         ids = () if settings.accept else written_ids(self.schema)
-        texts = text_order_notes(self.given, schema_types(self.schema))
+        texts = text_order_notes(self.given, self.known_layout.types)
         return (
             *(f"{each}; {accepted}" for each in weak),
             *asked,
@@ -235,6 +248,7 @@ class RunPlan:
             raw_references=self.raw_references,
             discovery=self.discovery,
             earlier=self.schedule,
+            outer=self.outer,
         )
 
     def with_rows(self, about_rows: int) -> RunPlan:
@@ -249,6 +263,7 @@ class RunPlan:
             folder=self.folder,
             raw_references=self.raw_references,
             discovery=replace(self.discovery, about_rows=about_rows),
+            outer=self.outer,
         )
 
     def sampling_along(self, sequence: Sequence[str]) -> SamplingPlan:
@@ -333,18 +348,27 @@ def plan_table(
     """
     check_has_columns(private)
     refuse_beyond_a_day(num_rows, len(private.names))
-    check_names(constraints, list(private.names) if schema is None else list(schema))
+    outer = outer_steps(constraints, private.without_rows().schema)
+    check_names(constraints, [*private.names, *(() if schema is None else schema)])
+    private = recode(private, outer)
+    schema = schema if schema is None else _after(schema, outer)
     refuse_unsaid_unit(private.names, constraints, settings, declared if schema is None else schema.attributes)
     if schema is None and untyped:
         refuse_beyond_memory(num_rows, len(private.names))
-        return plan_run(None, constraints, settings, columns=private.names, num_rows=num_rows, folder=folder)
+        names = private.names
+        return plan_run(None, constraints, settings, columns=names, num_rows=num_rows, folder=folder, outer=outer)
     known = schema_for(private, schema, settings, listed, declared, of_cells=of_cells, dated=dated)
     known = with_group_ids(known, constraints, settings) if schema is None else known
     refuse_written_values(private, known, settings)
-    plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder)
+    plan = plan_run(known, constraints, settings, num_rows=num_rows, folder=folder, outer=outer)
     if is_beyond_memory(num_rows, len(private.names)) and plan.what_binds is not None:
         refuse_beyond_memory(num_rows, len(private.names))
     return plan
+
+
+def _after(schema: Schema, steps: Sequence[Recoding]) -> Schema:
+    """The schema of the table after steps of the layout."""
+    return reduce(lambda current, step: step.schema(current), steps, schema)
 
 
 def what_binds(
@@ -372,6 +396,7 @@ def plan_run(
     raw_references: References | None = None,
     discovery: Discovery | None = None,
     earlier: Schedule = Schedule(),
+    outer: Sequence[Recoding] = (),
 ) -> RunPlan:
     """Plan a run from public facts.
 
@@ -385,6 +410,7 @@ def plan_run(
         raw_references: the reference tables, if they were read before.
         discovery: what there is to find, and what is known of it, if it was planned before.
         earlier: the releases that found types or domains, which are paid for.
+        outer: the steps of the layout that constraints ask for; schema and columns are those after them.
 
     Raises:
         SamplingError: the constraints clash, and no table can satisfy them.
@@ -402,9 +428,9 @@ def plan_run(
         num_rows=num_rows,
         folder=folder,
         raw_references=raw_references,
+        outer=tuple(outer),
     )
     if schema is None:
-        check_names(constraints, list(columns))
         refuse_clashing_types(constraints)
         check_lists(settings.value_lists, columns)
         discovery = discovery or Discovery(num_columns=len(columns), untyped=True)
@@ -412,12 +438,15 @@ def plan_run(
         return _with_sigmas(replace(plan, discovery=discovery, schedule=schedule))
     schema = with_reference_domains(schema, raw_references, types_were_found=types_found)
     schema = with_public_domains(schema, constraints, settings.value_lists, types_found=types_found)
-    rules = _bind(constraints, schema, types_were_found=types_found)
+    layout = Layout.of(schema, outer=outer)
+    split = layout.rules(_bind(constraints, layout, types_were_found=types_found))
+    refuse_undrawable(split.drawn)
+    rules = split.drawn
     plan = replace(
         plan,
         schema=schema,
-        constraints=rules,
-        held=held_by_keys(constraints, schema),
+        layout=layout,
+        rules=split,
         references=typed_references(raw_references, schema, rules),
         discovery=discovery,
         schedule=earlier,
@@ -432,8 +461,8 @@ def plan_run(
         raise InputError("every column is a key, which carries no data; expected at least one other column")
     groups = planned_groups(schema, settings, plan.noise_multiplier)
     unreadable = Schedule(releases=planned_unreadable(schema, plan.noise_multiplier))
-    plan = _with_differences(replace(plan, schedule=plan.schedule + groups + unreadable), Codec(schema))
-    return _complete(plan, Codec(schema, plan.differences))
+    plan = _with_differences(replace(plan, schedule=plan.schedule + groups + unreadable), layout)
+    return _complete(plan, plan.known_layout.codec)
 
 
 def _with_found_types(schema: Schema, constraints: Constraints, settings: Settings) -> Schema:
@@ -441,22 +470,21 @@ def _with_found_types(schema: Schema, constraints: Constraints, settings: Settin
     return with_group_ids(with_required_types(schema, constraints), constraints, settings)
 
 
-def _with_differences(plan: RunPlan, codec: Codec) -> RunPlan:
+def _with_differences(plan: RunPlan, layout: Layout) -> RunPlan:
     """Plan which dates are modelled by their distance from another, and what is measured to find more."""
     if plan.settings.backend is not Backend.MARGINAL:
         return plan
+    codec = layout.codec
     differences = ordered_dates(plan.constraints, codec)
-    kept = [c for c in plan.constraints if kept_by(differences, c, codec)]
-    constraints = Constraints(tuple(c for c in plan.constraints if c not in kept))
-    close = open_pairs(constraints, codec, differences)
-    closeness = planned_closeness(close, plan.noise_multiplier)
+    layout = layout.with_differences(differences)
+    after = layout.rules(plan.constraints)
+    close = open_pairs(after.drawn, codec, differences)
     return replace(
         plan,
-        constraints=constraints,
-        held=Constraints((*plan.held, *kept)),
-        differences=differences,
+        rules=SplitRules(drawn=after.drawn, kept=joined(plan.held, after.kept)),
+        layout=layout,
         close=close,
-        schedule=plan.schedule + Schedule(releases=closeness),
+        schedule=plan.schedule + Schedule(releases=planned_closeness(close, plan.noise_multiplier)),
     )
 
 
@@ -548,9 +576,10 @@ def _sampling(codec: Codec, requirements: Requirements, rules: Constraints, sett
     return requirements.arrange()
 
 
-def _bind(constraints: Constraints, schema: Schema, *, types_were_found: bool) -> Constraints:
+def _bind(constraints: Constraints, layout: Layout, *, types_were_found: bool) -> Constraints:
+    """The constraints, checked against the types of all columns."""
     try:
-        return bind_constraints(constraints, schema)
+        return constraints.bind(layout.types)
     except ConstraintErrors as problem:
         if not types_were_found:
             raise

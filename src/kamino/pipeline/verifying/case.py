@@ -26,7 +26,7 @@ from kamino.privacy import Budget, Neighbours
 from kamino.privacy.accounting.events import DeltaEvent, Event, GaussianEvent, PoissonGaussianEvent
 from kamino.privacy.ledger import Sealed
 from kamino.privacy.published_price import Price, Priced, reprice
-from kamino.schema import Codec, CodedTable
+from kamino.schema import CodedTable
 from kamino.schema.files.written_dates import written_dates
 
 _EVENTS: Mapping[str, tuple[type[Any], tuple[str, ...]]] = {
@@ -88,9 +88,10 @@ class Case:
     @cached_property
     def expected(self) -> pa.Schema:
         """The columns that a table of the schema is written with."""
-        codec = Codec(self.certificate.schema)
-        none = {name: np.zeros(0, dtype=np.int64) for name in (*codec.groups, *codec.attributes)}
-        return normalise_table(codec.decode(CodedTable(columns=none, num_rows=0)), where="schema").schema
+        layout = self.certificate.layout
+        none = {name: np.zeros(0, dtype=np.int64) for name in (*layout.codec.groups, *layout.codec.attributes)}
+        empty = layout.decode(CodedTable(columns=none, num_rows=0), np.random.default_rng(0))
+        return normalise_table(empty, where="schema").schema
 
     @cached_property
     def price(self) -> Price | PrivacyError:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from kamino.constraints import Constraints
 from kamino.errors import InputError, ModelError
 from kamino.io.text import read_text
+from kamino.layout.table_layout import Layout
 from kamino.limits import (
     MAX_CERTIFICATE_BYTES,
     MAX_DEPTH,
@@ -27,7 +28,6 @@ from kamino.limits import (
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.model_file import refusing_damage, settings_of
 from kamino.pipeline.output.certificate import FORMAT
-from kamino.pipeline.plan.bound_schema import schema_types
 from kamino.pipeline.settings import Settings
 from kamino.privacy import Neighbours
 from kamino.schema import Schema
@@ -45,7 +45,9 @@ class Certificate:
     settings: Settings
     schema: Schema
     constraints: Constraints
-    """Those of `document["constraints"]`, in the same order, with constants of the schema's types."""
+    """Those of `document["constraints"]`, in the same order, with constants of the columns' types."""
+    layout: Layout
+    """How the table is made of what the schema describes."""
 
     @property
     def ledger(self) -> Mapping[str, Any]:
@@ -151,12 +153,16 @@ def _read(document: dict[str, Any], source: str) -> Certificate:
     _check_ledger(fields.within("ledger"))
     _check_rest(fields)
     schema = Schema.from_yaml(fields.text("schema"), source="schema")
+    # Only steps that the schema does not tell are written, and then all of them.
+    steps = fields.items("layout") if "layout" in document else Layout.of(schema).to_json()
+    layout = Layout.from_json(steps, schema)
     return Certificate(
         source=source,
         document=document,
         settings=settings_of(_known_settings(fields.within("settings"))),
         schema=schema,
-        constraints=_constraints(fields, schema),
+        constraints=_constraints(fields, layout),
+        layout=layout,
     )
 
 
@@ -243,7 +249,7 @@ def _known_settings(settings: Fields) -> dict[str, Any]:
     return {name: value for name, value in settings.items_by_name.items() if name in known}
 
 
-def _constraints(fields: Fields, schema: Schema) -> Constraints:
+def _constraints(fields: Fields, layout: Layout) -> Constraints:
     texts = []
     for each in fields.objects("constraints"):
         text = each.text("text")
@@ -254,7 +260,7 @@ def _constraints(fields: Fields, schema: Schema) -> Constraints:
         if "\n" in text:
             raise ModelError(f"{each.where}: text is more than one line")
         texts.append(text)
-    found = Constraints.parse("\n".join(texts), source="constraints", types=schema_types(schema))
+    found = Constraints.parse("\n".join(texts), source="constraints", types=layout.types)
     if len(found) != len(texts):
         raise ModelError("a constraint is none, or more than one")
     return found

@@ -14,10 +14,10 @@ from kamino.constraints import Constraints, count_violations, print_constraint
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.errors import InputError, PrivacyError
 from kamino.io.text import read_text
+from kamino.layout.recoding import joined
 from kamino.pipeline.output.certificate import METHOD, finding_cost, hashes_of, plain, violation_rate
 from kamino.pipeline.output.provenance import meanings_of, words_of
 from kamino.pipeline.output.release_mark import FOR_RELEASE, mark_before
-from kamino.pipeline.plan.bound_schema import bind_constraints, held_by_keys
 from kamino.pipeline.plan.references import References, read_references, typed_references
 from kamino.pipeline.verifying.case import Case, event_of
 from kamino.pipeline.verifying.signatures import (
@@ -239,14 +239,14 @@ def check_rules(case: Case) -> Iterator[Finding]:
     """The certificate is about the constraints that were given, and their reference tables are those that were used."""
     if case.rules is None:
         return
-    schema = case.certificate.schema
+    schema, layout = case.certificate.schema, case.certificate.layout
     given = Constraints.parse(read_text(case.rules, what="constraint file"), source=str(case.rules))
-    promised = (*bind_constraints(given, schema), *held_by_keys(given, schema))
-    expected = sorted({print_constraint(each) for each in promised})
+    split = layout.rules(given.bind(layout.types))
+    expected = sorted({print_constraint(each) for each in joined(split.drawn, split.kept)})
     claimed = sorted({claim["text"] for claim in case.certificate.claims})
     different = sorted(set(expected) ^ set(claimed))
     yield _same("constraints that were given", "the same", "; ".join(different) or "the same", holds=not different)
-    bound = bind_constraints(given, schema)
+    bound = split.drawn
     references = typed_references(read_references(bound, folder=case.rules.parent), schema, bound)
     stated = case.document["hashes"]["references"]
     for name, digest in hashes_of("", (), {}, references)["references"].items():

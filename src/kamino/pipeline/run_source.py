@@ -19,6 +19,7 @@ from kamino.io import Reading, is_untyped
 from kamino.io.databases.catalogue import Catalogue, declared_attributes, read_catalogue
 from kamino.io.databases.sql import declared_enums
 from kamino.io.frame_types import FrameKind, kind_of
+from kamino.layout.recoding import joined
 from kamino.pipeline.engines import read_private, read_whole
 from kamino.pipeline.inputs import named_by, refuse_unread
 from kamino.pipeline.plan.checked_domains import with_checks
@@ -151,4 +152,4 @@ def _with_keys(constraints: Constraints, catalogue: Catalogue | None) -> Constra
     """The constraints, and the keys of one column that a database declares, whose values are made up all different."""
     alone = [key[0] for key in catalogue.keys if len(key) == 1] if catalogue is not None else []
     declared = Constraints.parse("\n".join(f"key ({print_name(name)})" for name in alone), source="catalogue")
-    return Constraints((*constraints, *(each for each in declared if each not in constraints.items)))
+    return joined(constraints, declared)
