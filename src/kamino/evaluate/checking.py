@@ -24,10 +24,11 @@ from kamino.constraints import (
 )
 from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.counting.count import explain_count
-from kamino.constraints.counting.in_parts import Parts, count_in_parts
+from kamino.constraints.counting.in_parts import count_in_parts
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.tree import DenialConstraint
 from kamino.evaluate.following import Following, count_following
+from kamino.schema.table_parts import Parts
 
 Maps = Mapping[tuple[tuple[str, ...], str], pa.Table]
 """Public maps by the two sides of their dependency, with the types of the table that is checked."""
