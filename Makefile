@@ -9,7 +9,7 @@ EXTRAS := postgres pandas polars neural signed excel
 QUICK := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo docs test test-slow test-processors test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
+.PHONY: help install install-dev demo docs quick tests map test test-slow test-processors test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -33,6 +33,19 @@ $(DEV_STAMP): $(STAMP)
 
 demo: install    ## run the main job on built-in data
 	@$(BIN)/kamino demo
+
+quick: install-dev   ## pass the tests that take a moment, with a twentieth of the examples (a minute on two cores)
+	$(QUICK) $(BIN)/python -m pytest -q -m "not slow and not process and not long" --hypothesis-profile quick \
+	  -n auto --maxprocesses 8 --dist worksteal
+
+tests: install-dev   ## pass the tests that reach a file: FILE=src/kamino/schema/codec.py, or FILE="one two"
+	$(QUICK) $(BIN)/python -m pytest -q -m "not slow" $$($(BIN)/python -m tests.measured $(FILE))
+
+map: install-dev     ## measure again which tests reach a file, and what each costs (half an hour)
+	rm -rf build/map && mkdir -p build/map
+	TESTS_MEASURED=build/map/lines $(QUICK) $(BIN)/python -m coverage run --branch --source=src/kamino \
+	  --data-file=build/map/coverage -m pytest -q -m "not slow" --hypothesis-profile quick -p tests.measured
+	$(BIN)/python -m tests.measured --write build/map/lines build/map/coverage
 
 test: install-dev   ## pass the tests on all cores (about ten minutes on two)
 	$(QUICK) $(BIN)/python -m pytest -q -m "not slow" -n auto --maxprocesses 8 --dist loadfile
@@ -65,10 +78,13 @@ wheel: install-dev   ## build the wheel and the sdist into dist/
 test-wheel: install-dev ## build the wheel, install it into empty environments of every Python here, and run it there
 	$(BIN)/python -m pytest -q -m slow tests/house/test_wheel.py
 
-check: install-dev   ## lint, format check, types
+check: install-dev   ## lint, format check, types, workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/zizmor --quiet --offline .github/workflows
 
 format: install-dev  ## format the code
 	$(BIN)/ruff check --fix .

@@ -11,6 +11,7 @@ import pyarrow.compute
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import HealthCheck, settings
+from tests.measured import mark
 
 from kamino.pipeline import stages
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
@@ -35,6 +36,12 @@ settings.load_profile("steady")
 privacy_loss_distribution.from_gaussian_mechanism = lru_cache(maxsize=64)(
     privacy_loss_distribution.from_gaussian_mechanism
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make quick` leaves out: tests that start processes, and those that are long."""
+    mark(items)
+
 
 Replays = Callable[..., None]
 STRANGERS = ("empty", "all null", "ten times as long", "one value", "rearranged", "odd cells")

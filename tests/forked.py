@@ -62,6 +62,7 @@ class Forks:
         self, code: str, *arguments: str | Path, folder: Path, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run code like `python -c`, with `environment` for all of its environment where it is given."""
+        sys.audit("tests.process")
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         said = list(map(str, arguments))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import shutil
+import sys
 import tempfile
 import warnings
 from functools import cache
@@ -14,9 +15,14 @@ import pyarrow.compute as pc
 import pytest
 
 
-@cache
 def postgres() -> str:
     """The address of a server of our own."""
+    sys.audit("tests.process")
+    return _postgres()
+
+
+@cache
+def _postgres() -> str:
     pgserver = pytest.importorskip("pgserver")
     folder = tempfile.mkdtemp(prefix="kamino-postgres-")
     server = pgserver.get_server(folder, cleanup_mode="stop")
@@ -45,9 +51,14 @@ def fill_postgres(url: str, table: pa.Table, name: str) -> None:
         cursor.adbc_ingest(name, table, mode="create")
 
 
-@cache
 def spark() -> Any:
     """A session with two cores of this machine."""
+    sys.audit("tests.process")
+    return _spark()
+
+
+@cache
+def _spark() -> Any:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'kamino-synth[spark]'")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, and there is none here")

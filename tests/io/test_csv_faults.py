@@ -100,7 +100,7 @@ def test_no_permission(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatc
     path.write_bytes(b"a\n1\n")
     path.chmod(0)
     if os.geteuid() == 0:  # root may read everything: play the refusal
-        reader = "kamino.io.tables.read_parquet" if name.endswith("parquet") else "kamino.io.tables.read_csv"
+        reader = "kamino.io.parquet.read_parquet" if name.endswith("parquet") else "kamino.io.csv.read_csv"
 
         def refuse(path: Path, **options: object) -> None:
             raise PermissionError

@@ -19,8 +19,9 @@ from kamino.engine.memory import MemoryMeasurer
 from kamino.engine.packed_codes import PackedCodes
 from kamino.model.protocol import Candidate, CodeMap, ConditionalMap, View
 from kamino.privacy import Gate
-from kamino.privacy.private import PrivateCodes, RemoteParts, TableParts, open_code_parts, open_code_source
+from kamino.privacy.private import PrivateCodes, RemoteParts, open_code_parts, open_code_source
 from kamino.schema import Codec, CodedTable
+from kamino.schema.table_parts import TableParts
 
 #: Bytes of codes that are kept between passes.
 KEPT_BYTES = 1 << 30

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kamino.constraints.counting.in_parts import Parts
 from kamino.evaluate.cells import widest
 from kamino.schema import Attribute, Categorical, Date, Integer, Real, Schema, Source, attribute_codec
 from kamino.schema.attributes import GridAttribute
 from kamino.schema.dtypes import is_text
 from kamino.schema.files.reading import read_ticks
+from kamino.schema.table_parts import Parts
 
 
 def as_declared(table: pa.Table, schema: Schema) -> pa.Table:

@@ -26,13 +26,14 @@ from kamino.constraints.analysis.classify import dependency_of
 from kamino.constraints.counting.count import explain_count
 from kamino.constraints.counting.derived import count_underived
 from kamino.constraints.counting.groups import count_groups, count_groups_in_parts, count_rows_rule
-from kamino.constraints.counting.in_parts import Parts, count_in_parts
+from kamino.constraints.counting.in_parts import count_in_parts
 from kamino.constraints.counting.ranks import RankedTable
 from kamino.constraints.derivation import Derivation
 from kamino.constraints.group_rules import GroupRule, RowsRule
 from kamino.constraints.language.printer import print_derivation, print_rule
 from kamino.constraints.tree import DenialConstraint
 from kamino.evaluate.following import Following, count_following
+from kamino.schema.table_parts import Parts
 
 Maps = Mapping[tuple[tuple[str, ...], str], pa.Table]
 """Public maps by the two sides of their dependency, with the types of the table that is checked."""

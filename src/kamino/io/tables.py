@@ -11,20 +11,15 @@ import pyarrow as pa
 
 from kamino.advice import dropping
 from kamino.errors import InputError
-from kamino.io.csv import read_csv
 from kamino.io.databases.credentials import shown_source
 from kamino.io.databases.sql import is_url, read_sql, split_table
 from kamino.io.formats.dialect import Dialect
 from kamino.io.normalise import Choose, chosen_columns, every_column
-from kamino.io.parquet import read_parquet
+from kamino.io.registry import FILES, SPARK, FileKind, database_kind
 from kamino.io.streams.many_files import check_file, find_files, is_many
-from kamino.io.streams.spark_session import SCHEME, is_spark_frame
+from kamino.io.streams.spark_session import is_spark_frame
 from kamino.schema.files.messages import did_you_mean
 
-_JSON_LINES = tuple(f"{kind}{packed}" for kind in (".jsonl", ".ndjson") for packed in ("", ".gz", ".zst"))
-_SEPARATED = (*(f"{kind}{packed}" for kind in (".csv", ".tsv") for packed in ("", ".gz", ".zst")), ".tab")
-_FEATHER = (".feather", ".arrow")
-_UNTYPED = (*_SEPARATED, *_JSON_LINES, ".xlsx")
 _KNOWN = "Expected a name ending in .csv, .csv.gz, .csv.zst, .tsv, .jsonl, .parquet, .feather or .xlsx."
 
 
@@ -115,17 +110,26 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
 
 def is_untyped(source: object) -> bool:
     """Whether a source is a file whose columns have no types, only cells."""
-    return isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(_UNTYPED)
+    kind = _own_kind(source)
+    return kind is not None and not kind.typed
 
 
 def declares_names(source: object) -> bool:
     """Whether a source names its columns apart from its rows. JSON lines do not: each line brings its own keys."""
-    return not (isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(_JSON_LINES))
+    kind = _own_kind(source)
+    return kind is None or kind.names_columns
+
+
+def _own_kind(source: object) -> FileKind | None:
+    """The kind of file that a name says, whatever is there."""
+    if not isinstance(source, str | os.PathLike):
+        return None
+    return next((kind for kind in FILES if kind.knows(Path(os.fspath(source)))), None)
 
 
 def _read(source: object, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
     query = reading.query
-    if is_spark_frame(source) or (isinstance(source, str) and source.lower().startswith(SCHEME)):
+    if is_spark_frame(source) or database_kind(source) is SPARK:
         from kamino.io.streams.sources import open_stream
 
         whole = pa.concat_tables(open_stream(source, query, private=private).parts())
@@ -137,8 +141,8 @@ def _read(source: object, reading: Reading, *, private: bool, choose: Choose) ->
                 "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
             )
         return read_sql(url, str(table) if query is None else query, private=private, choose=choose)
-    is_workbook = isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(".xlsx")
-    if query is not None and not is_workbook:
+    kind = _own_kind(source)
+    if query is not None and (kind is None or not kind.takes_query):
         raise InputError(
             "a query was given, but the source is not a database. Leave the query out, or give a URL such as "
             "duckdb:///file.db or postgresql://user@host/database."
@@ -151,46 +155,16 @@ def _read(source: object, reading: Reading, *, private: bool, choose: Choose) ->
 
 
 def _read_file(path: Path, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
-    name = path.name.lower()
     if is_many(path):
         from kamino.io.streams.parquet_parts import ParquetParts
 
         return pa.concat_tables(ParquetParts(find_files(path), private=private, choose=choose).parts())
-    if not name.endswith((*_UNTYPED, *_FEATHER, ".parquet")):
+    kind = _own_kind(path)
+    if kind is None:
         # What was meant for a database, and misspelled, may hold a password.
         raise InputError(f"{shown_source(str(path))}: cannot tell the kind of file by its name. {_KNOWN}")
     check_file(path)
     try:
-        return _read_kind(path, name, reading, private=private, choose=choose)
+        return kind.read(path, reading, private, choose)
     except PermissionError:
         raise InputError(f"{path}: no permission to read this file. Change its permissions or its owner.") from None
-
-
-def _read_kind(path: Path, name: str, reading: Reading, *, private: bool, choose: Choose) -> pa.Table:
-    if name.endswith(".parquet"):
-        return read_parquet(path, private=private, choose=choose)
-    if name.endswith(_FEATHER):
-        from kamino.io.formats.feather import read_feather
-
-        return read_feather(path, private=private, choose=choose)
-    if name.endswith(_JSON_LINES):
-        from kamino.io.formats.json_lines import read_json_lines, read_private_json_lines
-
-        if private:
-            # What is left out has no name here.
-            return read_private_json_lines(path, names=reading.columns, encoding=reading.encoding)
-        lines = read_json_lines(path, names=reading.columns, encoding=reading.encoding)
-        return chosen_columns(lines, choose, where=str(path))
-    return chosen_columns(_read_untyped(path, name, reading, private=private), choose, where=str(path))
-
-
-def _read_untyped(path: Path, name: str, reading: Reading, *, private: bool) -> pa.Table:
-    if name.endswith(".xlsx"):
-        from kamino.io.formats.excel import read_excel
-
-        return read_excel(path, sheet=reading.query, private=private)
-    if private:
-        from kamino.io.private_csv import PrivateCsv
-
-        return PrivateCsv.of(path, reading.dialect).read()
-    return read_csv(path, dialect=reading.dialect)

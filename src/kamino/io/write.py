@@ -31,11 +31,11 @@ from kamino.io.formats.compressed import compressing, compression_of, kind_of, o
 from kamino.io.formats.dialect import COMMA, UTF_8, Dialect
 from kamino.io.normalise import normalise_table
 from kamino.io.parquet import batches_of
+from kamino.io.registry import TYPED, WRITTEN
 from kamino.schema.files.written_dates import Written, as_texts, read_dates, spell_dates
 
 ROWS_AT_ONCE = 1 << 16
 READ_AT_ONCE = 1 << 19
-WRITTEN = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".jsonl", ".parquet", ".feather")
 _SEPARATORS = {".csv": COMMA, ".tsv": "\t"}
 
 # How many decimals of a second the times of a column need, by column.
@@ -43,8 +43,6 @@ Decimals = Mapping[str, int]
 UNKNOWN: Decimals = MappingProxyType({})
 # Dates that are written by a format.
 NO_FORMAT: Written = MappingProxyType({})
-# Files that know dates.
-_TYPED = (".parquet", ".feather")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
@@ -133,7 +131,7 @@ def stage_parts(
 
 def read_written(path: Path, name: str, *, types: pa.Schema, dates: Written = NO_FORMAT) -> pa.Table:
     """Read a file that was written under this name, with the types, and the formats of dates, it was written with."""
-    if kind_of(Path(name)) in _TYPED or not dates:
+    if kind_of(Path(name)) in TYPED or not dates:
         return _read_kind(path, name, types)
     return read_dates(_read_kind(path, name, as_texts(types, dates)), dates, types)
 
@@ -277,7 +275,7 @@ def _write_kind(
 ) -> pa.Schema:
     first = next(parts)
     every: Iterator[pa.Table] = chain([first], parts)
-    if dates and kind not in _TYPED:
+    if dates and kind not in TYPED:
         every = (spell_dates(part, dates) for part in every)
     if kind == ".parquet":
         import pyarrow.parquet as pq  # slow to import: only when a table is written

@@ -27,10 +27,11 @@ from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.ledger import Entry, Ledger
 from kamino.privacy.mechanisms import bounds, categories, counts, factored_gradients, gradients, samples, vectors
 from kamino.privacy.noise import NOT_PRIVATE, ExactNoise, Noise, SecureNoise, SeededNoise
-from kamino.privacy.private import RemoteParts, TableParts
+from kamino.privacy.private import RemoteParts
 from kamino.privacy.sensitivity import Sensitivity
 from kamino.privacy.tape import COINS, ROW_COINS, Choice, Keeper, LiveTape, S, StoredTape, T, Tape, is_live
 from kamino.privacy.unit import PrivacyUnit, choose_rows, hash_rows, select_parts, select_remote
+from kamino.schema.table_parts import TableParts
 
 # Sees a release before or after it is charged: what it is about and what it costs, and no value.
 Watch: TypeAlias = Callable[[Entry], None]

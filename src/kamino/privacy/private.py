@@ -26,29 +26,7 @@ from numpy.typing import NDArray
 
 from kamino.errors import PrivacyError
 from kamino.schema import CodedTable
-
-
-@runtime_checkable
-class TableParts(Protocol):
-    """A table that is not held in memory: it is read part by part, as often as somebody asks.
-
-    Every pass gives the same rows, in at least one part, which may be empty. Where `is_ordered`, parts are cut at the
-    same rows and rows come in the same order every time, whichever columns are asked for.
-    """
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Names and types of the columns: the same for every part."""
-        ...
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the rows of two passes can be told apart by their places."""
-        ...
-
-    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Read the named columns, by default all, part by part."""
-        ...
+from kamino.schema.table_parts import TableParts
 
 
 @runtime_checkable

@@ -22,7 +22,8 @@ from kamino.schema.coding.value_hashes import hash_values, mix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kamino.privacy.private import RemoteParts, TableParts
+    from kamino.privacy.private import RemoteParts
+    from kamino.schema.table_parts import TableParts
 
 # Rows that are hashed and not sorted yet.
 _WAITING = 1 << 20

@@ -6,7 +6,7 @@ from functools import partial
 
 from kamino.audit.planted.fault import Fault, edited
 from kamino.audit.probes.read_rows import READING
-from kamino.io import frames, normalise, odd_cells, parquet, private_csv, tables
+from kamino.io import frames, normalise, odd_cells, parquet, private_csv
 from kamino.io.databases import duckdb_file
 from kamino.io.formats import dialect, excel, feather, json_lines
 from kamino.io.streams import cutting, duckdb_parts, parquet_parts
@@ -108,10 +108,10 @@ READER_FAULTS = (
         wrong="The columns of JSON lines are the keys of the first object.",
         plant=partial(
             edited,
-            tables,
-            "_read_kind",
-            "read_private_json_lines(path, names=reading.columns, encoding=reading.encoding)",
-            "read_json_lines(path, encoding=reading.encoding)",
+            json_lines,
+            "read_private_json_lines",
+            "if not names:",
+            "if names:\n        return read_json_lines(path, encoding=encoding)\n    if not names:",
         ),
         check=READING,
     ),

@@ -19,12 +19,13 @@ from kamino.evaluate.as_declared import DeclaredParts, as_declared
 from kamino.evaluate.cells import CellCheck, add_cells, check_cells
 from kamino.evaluate.checking import as_json, check_parts, check_table
 from kamino.io import Reading, read_table
-from kamino.io.streams.sources import Stream, is_large, open_stream, why_not_streamed
+from kamino.io.streams.sources import is_large, open_stream, why_not_streamed
 from kamino.io.text import read_text
 from kamino.pipeline import Engine
 from kamino.pipeline.inputs import constraints_from, named_by, refuse_unread
 from kamino.pipeline.plan.references import read_references, typed_like
 from kamino.schema import Schema
+from kamino.schema.table_parts import TableParts
 
 
 @options("data", "constraints", "schema", "query", *READING, "explain", "show", "as_json_text", "engine")
@@ -91,7 +92,7 @@ def check(
 
 def _open_parts(
     data: str, reading: Reading, engine: Engine | None, *, show: int, constraints: Path | None
-) -> Stream | None:
+) -> TableParts | None:
     """What reads a table part by part, if it is large or somebody asks for it; None if it is read as a whole."""
     wanted = engine is Engine.STREAMED or (engine is not Engine.MEMORY and is_large(data, reading.query))
     if not wanted:

@@ -10,7 +10,7 @@ ones. A constraint that asks for none needs the columns that it names as a whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,24 +24,12 @@ from kamino.constraints.counting.count import count_violations
 from kamino.constraints.tree import DenialConstraint, Operator
 from kamino.schema.coding.joint_codes import number_combinations, number_values
 from kamino.schema.coding.value_hashes import deal_out
+from kamino.schema.table_parts import Parts
 
 #: Rows that are counted at a time in further passes.
 ROWS_AT_ONCE = 1 << 23
 #: Different combinations of values that are kept of one constraint, at most.
 MOST_KEPT = 1 << 23
-
-
-class Parts(Protocol):
-    """A table that is read part by part, as often as somebody asks; every pass gives the same rows."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Names and types of the columns."""
-        ...
-
-    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Read the named columns part by part; at least one part."""
-        ...
 
 
 def count_in_parts(table: Parts, constraints: Iterable[DenialConstraint]) -> tuple[dict[DenialConstraint, int], int]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
-from kamino.io.databases.sql import declared_enums, duckdb_path, is_table_name, is_url, name_parts, split_table
+from kamino.io.databases.sql import declared_enums, is_table_name, is_url, split_table
 from kamino.schema import Attribute, Categorical, Integer, Key, Real, draft_schema
 from kamino.schema.dtypes import is_text
 from kamino.schema.files.names import key_pattern
@@ -84,22 +83,16 @@ def read_catalogue(source: object, query: str | None) -> Catalogue | None:
         return None
     if query is None:
         source, query = split_table(source)
-    if query is None or not is_table_name(query) or source.lower().startswith("spark:"):
+    from kamino.io.registry import database_kind
+
+    kind = database_kind(source)
+    if query is None or not is_table_name(query) or kind is None or kind.catalogue is None:
         return None
-    parts, enums = name_parts(query), declared_enums(source, query)
-    if source.lower().startswith("duckdb:"):
-        from kamino.io.databases.duckdb_file import catalogue_of_duckdb  # duckdb is slow to import
-
-        found: dict[str, Any] = catalogue_of_duckdb(duckdb_path(source), parts)
-        dialect = "duckdb"
-    else:
-        from kamino.io.databases.postgres import catalogue_of_postgres
-
-        found, dialect = catalogue_of_postgres(source, query.strip().rstrip(";").rstrip()), "postgres"
+    enums, found = declared_enums(source, query), kind.catalogue(source, query)
     columns = tuple(DeclaredColumn(**each) for each in found["columns"])
     if not columns:
         return None
-    return Catalogue(dialect=dialect, columns=columns, enums=enums, **{key: found[key] for key in _RULES})
+    return Catalogue(dialect=kind.name, columns=columns, enums=enums, **{key: found[key] for key in _RULES})
 
 
 def declared_attributes(catalogue: Catalogue, columns: pa.Schema) -> dict[str, Attribute]:

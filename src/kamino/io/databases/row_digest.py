@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from kamino.schema.table_parts import Parts
 
 #: Lines that are sorted at a time.
 LINES_AT_ONCE = 1 << 22
 # Lines that are looked at to divide all of them evenly.
 _LOOKED_AT = 1 << 16
-
-
-class _Parts(Protocol):
-    @property
-    def schema(self) -> pa.Schema: ...
-
-    def parts(self, names: Sequence[str] | None = None) -> Iterator[pa.Table]: ...
 
 
 def digest_of_rows(table: pa.Table) -> str:
@@ -29,7 +24,7 @@ def digest_of_rows(table: pa.Table) -> str:
     return str(found.hexdigest())
 
 
-def digest_of_parts(table: _Parts) -> str:
+def digest_of_parts(table: Parts) -> str:
     """The same of a table that is read part by part: each pass sorts the lines that lie between two others.
 
     Guarantees:
@@ -57,7 +52,7 @@ def _lines(table: pa.Table) -> pa.Array:
     return lines.combine_chunks() if isinstance(lines, pa.ChunkedArray) else lines
 
 
-def _even_ends(table: _Parts) -> list[str]:
+def _even_ends(table: Parts) -> list[str]:
     """Lines that divide all of them into about equal numbers, few enough to be sorted at once."""
     num_rows, seen = 0, []
     for part in table.parts():

@@ -23,6 +23,12 @@ def is_url(source: str) -> bool:
     return _URL.match(source) is not None
 
 
+def scheme_of(source: str) -> str | None:
+    """The kind of address that a URL says it is, in small letters; None for what is no URL."""
+    found = _URL.match(source)
+    return None if found is None else found.group(1).lower()
+
+
 def split_table(source: str) -> tuple[str, str | None]:
     """The address of a database and the table that is named behind a `#`, if one is.
 
@@ -40,19 +46,13 @@ def read_sql(url: str, query: str, *, private: bool = False, choose: Choose = ev
         Nothing but a single query that reads is run.  [test_only_reading_queries_run]
         No message holds a password of the URL.  [test_no_message_holds_a_password]
     """
-    match = _URL.match(url)
-    scheme = match.group(1).lower() if match else ""
-    statement = select_statement(query)
-    if scheme == "duckdb":
-        from kamino.io.databases.duckdb_file import read_duckdb  # duckdb is slow to import
+    from kamino.io.registry import database_kind
 
-        return read_duckdb(duckdb_path(url), statement, private=private, choose=choose)
-    if scheme in ("postgresql", "postgres"):
-        from kamino.io.databases.postgres import read_postgres
-
-        return read_postgres(url, statement, private=private, choose=choose)
+    kind, statement = database_kind(url), select_statement(query)
+    if kind is not None:
+        return kind.read(url, statement, private, choose)
     raise InputError(
-        f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
+        f"found a URL of kind '{scheme_of(url) or ''}', which Kamino cannot read. Expected duckdb:///file.db or "
         "postgresql://user@host/database, or the path of a file such as .csv or .parquet."
     )
 
@@ -69,16 +69,10 @@ def declared_enums(source: object, query: str | None) -> dict[str, tuple[str, ..
         source, query = split_table(source)
     if query is None:
         return {}
-    statement = select_statement(query)
-    if source.lower().startswith("spark:"):
-        return {}
-    if source.lower().startswith("duckdb:"):
-        from kamino.io.databases.duckdb_file import enums_of_duckdb  # duckdb is slow to import
+    from kamino.io.registry import database_kind
 
-        return enums_of_duckdb(duckdb_path(source), statement)
-    from kamino.io.databases.postgres import enums_of_postgres
-
-    return enums_of_postgres(source, statement)
+    kind, statement = database_kind(source), select_statement(query)
+    return {} if kind is None else kind.enums(source, statement)
 
 
 def is_table_name(query: str) -> bool:

@@ -21,6 +21,7 @@ from kamino.io.databases.catalogue import Catalogue
 from kamino.io.databases.credentials import shown_source
 from kamino.io.databases.sql import duckdb_path, folded_parts, is_url, name_parts, split_table
 from kamino.io.normalise import normalise_table
+from kamino.io.registry import database_kind
 
 MADE_BY = "Synthetic table made by Kamino"
 _TYPES = {
@@ -59,7 +60,8 @@ class DatabaseTable:
                 f"{shown_source(given)}: found a database without the name of a table; expected it behind a #, such as "
                 "duckdb:///file.db#people or postgresql://user@host/database#people"
             )
-        if not url.lower().startswith(("duckdb:", "postgresql:", "postgres:")):
+        kind = database_kind(url)
+        if kind is None or not kind.is_written:
             raise InputError(f"{shown_source(url)}: cannot write there; expected duckdb:/// or postgresql://")
         return DatabaseTable(url=url, name=name)
 
@@ -69,7 +71,9 @@ class DatabaseTable:
     @property
     def dialect(self) -> str:
         """The language of the database."""
-        return "duckdb" if self.url.lower().startswith("duckdb:") else "postgres"
+        kind = database_kind(self.url)
+        assert kind is not None, "it was looked at"
+        return kind.name
 
     @property
     def parts(self) -> tuple[str, ...]:

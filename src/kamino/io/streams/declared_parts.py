@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from kamino.io.databases.catalogue import Catalogue, with_nulls_as_declared
-
-if TYPE_CHECKING:
-    from kamino.io.streams.sources import Stream
+from kamino.schema.table_parts import TableParts
 
 
 class DeclaredParts:
@@ -20,7 +17,7 @@ class DeclaredParts:
         The types are those of the table in memory.  [test_streams_take_over_not_null]
     """
 
-    def __init__(self, table: Stream, catalogue: Catalogue) -> None:
+    def __init__(self, table: TableParts, catalogue: Catalogue) -> None:
         self._table, self._catalogue = table, catalogue
         self.is_ordered: bool = table.is_ordered
         self.schema: pa.Schema = with_nulls_as_declared(table.schema.empty_table(), catalogue).schema

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kamino.constraints import DenialConstraint
-from kamino.constraints.counting.in_parts import Parts, count_in_parts
+from kamino.constraints.counting.in_parts import count_in_parts
 from kamino.evaluate.checking import following_of
 from kamino.evaluate.following import Following
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output.certificate import count_promised
+from kamino.schema.table_parts import Parts
 
 
 @dataclass(frozen=True, kw_only=True)

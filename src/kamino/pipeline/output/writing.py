@@ -17,7 +17,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kamino.constraints import DenialConstraint, print_constraint
-from kamino.constraints.counting.in_parts import Parts
 from kamino.errors import InputError, SamplingError
 from kamino.io.atomic import StagedFile, moved_aside, place_together, staged, target_of, telling_what_failed
 from kamino.io.databases.catalogue import Catalogue
@@ -38,6 +37,7 @@ from kamino.sampling.soft.sweeps import SweepLog
 from kamino.schema import Codec, CodedTable, Date, Datetime, Key, Schema
 from kamino.schema.files.written_dates import written_dates
 from kamino.schema.keys import check_keys
+from kamino.schema.table_parts import Parts
 
 # Codes of a column in the smallest type that holds them.
 AnyCodes: TypeAlias = npt.NDArray[np.integer[Any]]
