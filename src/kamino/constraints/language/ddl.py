@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from decimal import Decimal
 
 import sqlglot
 from sqlglot import exp
 
-from kamino.constraints.language.expressions import And, Expression, Not, Or, alternatives
-from kamino.constraints.tree import (
-    Column,
-    Comparison,
-    Constant,
-    DenialConstraint,
-    NullTest,
-    Operator,
-    Place,
-)
+from kamino.constraints.language.expressions import Not
+from kamino.constraints.language.parser import denials
+from kamino.constraints.language.sql_expressions import SqlReader
+from kamino.constraints.tree import Column, Comparison, DenialConstraint, NullTest, Operator, Place
 from kamino.errors import ConstraintError
-from kamino.limits import MAX_CONSTRAINTS, MAX_TEXT_BYTES, cut, read_number
-
-_COMPARISONS: dict[type[exp.Expr], Operator] = {
-    exp.EQ: Operator.EQ,
-    exp.NEQ: Operator.NE,
-    exp.LT: Operator.LT,
-    exp.LTE: Operator.LE,
-    exp.GT: Operator.GT,
-    exp.GTE: Operator.GE,
-}
-
+from kamino.limits import MAX_CONSTRAINTS, MAX_TEXT_BYTES, cut
 
 def parse_ddl(sql: str, *, dialect: str | None = None, source: str = "<ddl>") -> tuple[DenialConstraint, ...]:
     """The constraints of the one `CREATE TABLE` statement in `sql`, in the order of its text.
@@ -175,89 +158,13 @@ def _key(names: tuple[str, ...], place: Place) -> DenialConstraint:
 
 
 def _check(node: exp.Expr, place: Place) -> Iterator[DenialConstraint]:
-    for predicates in alternatives(Not(_expression(node, place))):
-        yield DenialConstraint(predicates=predicates, place=place)
-
-
-def _expression(node: exp.Expr, place: Place) -> Expression:
-    match node:
-        case exp.Paren():
-            return _expression(node.this, place)
-        case exp.And():
-            return And(tuple(_expression(part, place) for part in node.flatten()))
-        case exp.Or():
-            return Or(tuple(_expression(part, place) for part in node.flatten()))
-        case exp.Not():
-            return Not(_expression(node.this, place))
-        case exp.Between():
-            value = node.this
-            low, high = node.args["low"], node.args["high"]
-            return And(
-                (
-                    _compare(value, Operator.GE, low, place),
-                    _compare(value, Operator.LE, high, place),
-                )
-            )
-        case exp.In() if node.expressions:
-            return Or(tuple(_compare(node.this, Operator.EQ, item, place) for item in node.expressions))
-        case exp.EQ(expression=exp.Any()) if (listed := _array(node.expression.this)) is not None:
-            return Or(tuple(_compare(node.this, Operator.EQ, item, place) for item in listed))
-        case exp.Is(this=exp.Column() as column, expression=exp.Null()):
-            return NullTest(Column(column.name))
-        case exp.Column():
-            return Comparison(Column(node.name), Operator.EQ, Constant(True))
-    if type(node) in _COMPARISONS:
-        return _compare(node.this, _COMPARISONS[type(node)], node.args["expression"], place)
-    raise _unsupported(node, place)
-
-
-def _array(node: exp.Expr) -> list[exp.Expr] | None:
-    """The items of an array, which PostgreSQL writes lists of values as; None for what is none."""
-    while isinstance(node, (exp.Paren, exp.Cast)):
-        node = node.this
-    return node.expressions or None if isinstance(node, exp.Array) else None
-
-
-def _compare(left: exp.Expr, op: Operator, right: exp.Expr, place: Place) -> Comparison:
-    a, b = _operand(left, place), _operand(right, place)
-    if isinstance(a, Column):
-        return Comparison(a, op, b)
-    if isinstance(b, Column):
-        return Comparison(b, op.mirrored, a)
-    raise _unsupported(left, place)
-
-
-def _operand(node: exp.Expr, place: Place) -> Column | Constant:
-    match node:
-        case exp.Paren():
-            return _operand(node.this, place)
-        case exp.Column():
-            return Column(node.name)
-        case exp.Boolean():
-            return Constant(bool(node.this))
-        case exp.Literal() if node.is_string:
-            return Constant(str(node.this))
-        case exp.Literal():
-            try:
-                return Constant(read_number(str(node.this)))
-            except ValueError as problem:
-                raise ConstraintError(str(problem), source=place.source, line=place.line, column=place.column) from None
-        case exp.Neg():
-            inner = _operand(node.this, place)
-            if isinstance(inner, Constant) and isinstance(inner.value, (int, Decimal)):
-                return Constant(-inner.value)
-        case exp.Cast() if isinstance(node.this, exp.Literal):
-            return _operand(node.this, place)
-        case exp.Cast() if node.is_type(*exp.DataType.TEXT_TYPES) and isinstance(node.this.unnest(), exp.Column):
-            return _operand(node.this, place)  # PostgreSQL writes a varchar so, which is a text already
-    raise _unsupported(node, place)
-
-
-def _unsupported(node: exp.Expr, place: Place) -> ConstraintError:
-    return ConstraintError(
-        f"found '{cut(node.sql())}' in a CHECK, expected comparisons of columns and constants joined by AND, OR, NOT, "
-        "BETWEEN, IN and IS NULL; leave this CHECK out or write it as a constraint",
-        source=place.source,
-        line=place.line,
-        column=place.column,
-    )
+    try:
+        for predicates in denials(Not(SqlReader().expression(node))):
+            yield DenialConstraint(predicates=predicates, place=place)
+    except ConstraintError as problem:
+        raise ConstraintError(
+            f"found '{cut(node.sql())}' in a CHECK: {problem.message}; leave this CHECK out or write it as a constraint",
+            source=place.source,
+            line=place.line,
+            column=place.column,
+        ) from None
