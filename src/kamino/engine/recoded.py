@@ -8,7 +8,8 @@ from functools import reduce
 import pyarrow as pa
 
 from kamino.layout.recoding import Recoding
-from kamino.privacy.private import PrivateTable, TableParts, open_rows
+from kamino.privacy.private import PrivateTable, open_rows
+from kamino.schema.table_parts import TableParts
 
 
 def recode(private: PrivateTable, steps: Sequence[Recoding]) -> PrivateTable:

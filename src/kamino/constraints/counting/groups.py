@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kamino.constraints.counting.in_parts import ROWS_AT_ONCE, Parts
+from kamino.constraints.counting.in_parts import ROWS_AT_ONCE
 from kamino.constraints.counting.ranks import NULL, RankedTable
 from kamino.constraints.counting.rows_together import count_sets, shared_attributes
 from kamino.constraints.group_rules import GroupRule, Measure, RowsRule
@@ -20,6 +20,7 @@ from kamino.constraints.terms.exact import Numbers
 from kamino.constraints.terms.term import Term
 from kamino.schema.coding.joint_codes import number_combinations, number_values
 from kamino.schema.coding.value_hashes import deal_out
+from kamino.schema.table_parts import Parts
 
 Groups = npt.NDArray[np.int64]
 
