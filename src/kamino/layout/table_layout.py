@@ -15,6 +15,7 @@ from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.derivation import Derivation
 from kamino.constraints.types import ValueTypes
 from kamino.errors import ModelError
+from kamino.layout.derived_columns import DerivedColumns
 from kamino.layout.made_up_keys import MadeUpKeys
 from kamino.layout.offsets import Offsets
 from kamino.layout.recoding import Recoding, Rule, SplitRules, Wanted
@@ -198,5 +199,5 @@ def outer_steps(rules: Constraints, columns: pa.Schema) -> tuple[Recoding, ...]:
 
 #: The kinds of steps, by the name that they have in JSON: a new one is entered here.
 KINDS: Mapping[str, type[Recoding]] = MappingProxyType(
-    {each.kind: each for each in (MadeUpKeys, RepeatingIds, Offsets)}
+    {each.kind: each for each in (DerivedColumns, MadeUpKeys, RepeatingIds, Offsets)}
 )
