@@ -163,7 +163,8 @@ class DerivedColumns(KeepsColumns):
     def from_json(cls, document: Mapping[str, Any], schema: Schema) -> Self:
         """Read what `to_json` wrote."""
         rules: list[Derivation] = []
-        places, kinds = {}, {}
+        places: dict[str, int] = {}
+        kinds: dict[str, str] = {}
         for each in facts_of(document, "columns")["columns"]:
             place, kind, read = each["place"], each["type"], Constraints.parse(each["rule"]).derivations
             fits = isinstance(place, int) and place >= 0 and isinstance(kind, str) and len(read) == 1
