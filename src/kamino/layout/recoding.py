@@ -78,6 +78,10 @@ class Recoding(Protocol):
         """The schema of what `forward` gives, for tables of a schema."""
         ...
 
+    def seen(self, schema: Schema) -> Schema:
+        """The schema of columns before this step, from that of columns after it; what it computes has no domain."""
+        ...
+
     def types(self, types: ValueTypes) -> ValueTypes:
         """How values of columns before this step compare, from those after it."""
         ...
@@ -156,6 +160,10 @@ class KeepsColumns:
         return self
 
     def schema(self, schema: Schema) -> Schema:
+        """The same."""
+        return schema
+
+    def seen(self, schema: Schema) -> Schema:
         """The same."""
         return schema
 

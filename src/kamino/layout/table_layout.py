@@ -15,6 +15,7 @@ from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.derivation import Derivation
 from kamino.constraints.types import ValueTypes
 from kamino.errors import ModelError
+from kamino.layout.derived_columns import DerivedColumns
 from kamino.layout.made_up_keys import MadeUpKeys
 from kamino.layout.offsets import Offsets
 from kamino.layout.recoding import Recoding, Rule, SplitRules, Wanted
@@ -93,6 +94,14 @@ class Layout:
         return tuple(each for each in self.recodings if not each.by_codec)
 
     @property
+    def seen(self) -> Schema:
+        """The schema of all columns that people see; those that are computed have no domain."""
+        schema = self.schema
+        for each in reversed(self.by_values):
+            schema = each.seen(schema)
+        return schema
+
+    @property
     def types(self) -> ValueTypes:
         """How values of all columns that people see compare."""
         types: ValueTypes = schema_types(self.schema)
@@ -106,23 +115,11 @@ class Layout:
         Raises:
             SamplingError: a rule asks for what a step cannot give.
         """
-        after = [(rule, self._after(rule)) for rule in rules]
-        derived = tuple(each for each in map(self._after, rules.derivations) if isinstance(each, Derivation))
-        kept = [rule for rule, drawn in after if drawn is None]
         promised = [rule for each in self.recodings for rule in each.promised()]
+        kept = [rule for rule in rules if _after(rule, self.recodings) is None]
         return SplitRules(
-            drawn=Constraints(
-                tuple(drawn for _, drawn in after if isinstance(drawn, DenialConstraint)), derived, rules.group_rules
-            ),
-            kept=Constraints(tuple(dict.fromkeys([*kept, *promised]))),
+            drawn=left_by(rules, self.recodings), kept=Constraints(tuple(dict.fromkeys([*kept, *promised])))
         )
-
-    def _after(self, rule: Rule) -> Rule | None:
-        current: Rule | None = rule
-        for each in self.recodings:
-            if current is not None:
-                current = each.rule(current)
-        return current
 
     def forward(self, part: pa.Table) -> pa.Table:
         """Bring rows to the table that a model sees."""
@@ -175,6 +172,25 @@ class Layout:
         return Layout(schema=schema, recodings=tuple(each.bound(schema) for each in recodings))
 
 
+def left_by(rules: Constraints, steps: Sequence[Recoding]) -> Constraints:
+    """The rules that steps do not keep, as they are after them."""
+    constraints = (_after(rule, steps) for rule in rules)
+    derivations = (_after(rule, steps) for rule in rules.derivations)
+    return Constraints(
+        tuple(each for each in constraints if isinstance(each, DenialConstraint)),
+        tuple(each for each in derivations if isinstance(each, Derivation)),
+        rules.group_rules,
+    )
+
+
+def _after(rule: Rule, steps: Sequence[Recoding]) -> Rule | None:
+    current: Rule | None = rule
+    for each in steps:
+        if current is not None:
+            current = each.rule(current)
+    return current
+
+
 def outer_steps(rules: Constraints, columns: pa.Schema) -> tuple[Recoding, ...]:
     """The steps that rules on a table of these columns ask for, before anything else is known of it."""
     found = (kind.of_rules(rules, columns) for kind in KINDS.values())
@@ -183,5 +199,5 @@ def outer_steps(rules: Constraints, columns: pa.Schema) -> tuple[Recoding, ...]:
 
 #: The kinds of steps, by the name that they have in JSON: a new one is entered here.
 KINDS: Mapping[str, type[Recoding]] = MappingProxyType(
-    {each.kind: each for each in (MadeUpKeys, RepeatingIds, Offsets)}
+    {each.kind: each for each in (DerivedColumns, MadeUpKeys, RepeatingIds, Offsets)}
 )

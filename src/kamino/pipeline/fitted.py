@@ -199,7 +199,7 @@ def _read(bundle: Bundle) -> Fitted:
         ledger=ledger_of(parts["ledger.json"], settings),
         settings=settings,
         # Files of earlier versions, and those of files and queries, have no such part.
-        frame=frame_of(manifest, schema) if "frame" in tuple(manifest) else None,
+        frame=frame_of(manifest, layout.seen) if "frame" in tuple(manifest) else None,
         found=found_of(read_json(bundle.texts.get(FOUND, "{}"), part=FOUND), schema),
         groups=groups_of(read_json(bundle.texts.get(GROUP_SIZES, "{}"), part=GROUP_SIZES), schema),
     )

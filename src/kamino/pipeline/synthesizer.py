@@ -358,7 +358,7 @@ class Synthesizer(Parameterised):
         with quietly(), shown(progress, Stage.SAMPLE) as told:
             ways = Ways(sweeps=sweeps, progress=told, on_sweep=on_sweep)
             drawn = draw_frame(self.fitted, asked, self._source_of_draws(), ways)
-        return frame_from(drawn, self.fitted.frame, self.fitted.schema)
+        return frame_from(drawn, self.fitted.frame, self.fitted.layout.seen)
 
     def write(
         self,

@@ -19,7 +19,7 @@ from kamino.engine.recoded import recode
 from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
 from kamino.layout.offsets import ordered_dates
 from kamino.layout.recoding import Recoding, SplitRules, joined
-from kamino.layout.table_layout import Layout, outer_steps
+from kamino.layout.table_layout import Layout, left_by, outer_steps
 from kamino.model import MarginalPlan, order_attributes, plan_marginal
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.model.parts import KnownMap
@@ -349,7 +349,7 @@ def plan_table(
     check_has_columns(private)
     refuse_beyond_a_day(num_rows, len(private.names))
     outer = outer_steps(constraints, private.without_rows().schema)
-    check_names(constraints, [*private.names, *(() if schema is None else schema)])
+    check_names(left_by(constraints, outer), list(private.names) if schema is None else list(schema))
     private = recode(private, outer)
     schema = schema if schema is None else _after(schema, outer)
     refuse_unsaid_unit(private.names, constraints, settings, declared if schema is None else schema.attributes)
