@@ -23,6 +23,7 @@ STAGES = (
     "arrays",
     "schema",
     "constraints",
+    "contracts",
     "layout",
     "privacy",
     "model",
