@@ -12,7 +12,7 @@ from collections.abc import Generator
 
 import pytest
 
-from kamino.audit.planted_faults import FAULTS
+from kamino.planted.all_faults import FAULTS
 
 
 @pytest.hookimpl(wrapper=True)

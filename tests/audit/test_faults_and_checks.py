@@ -19,12 +19,12 @@ from kamino.audit.auditing import CHECKS, GAME, NEIGHBOURS, STRANGERS, audit, ob
 from kamino.audit.loss_distribution import Releases, compose, gaussian_epsilon
 from kamino.audit.lower_bounds import family_bound, gaussian_mu_bound, least_probability
 from kamino.audit.near_tables import near_tables, strange_tables
-from kamino.audit.planted.fault import PLANTED, Fault, edited
-from kamino.audit.planted_faults import FAULTS
 from kamino.audit.playing import affordable, play, questions_of, worst_pair
 from kamino.audit.probes import PROBES, Probe
-from kamino.audit.self_test import catch, self_test
 from kamino.audit.subjects import Subject
+from kamino.planted.all_faults import FAULTS
+from kamino.planted.fault import PLANTED, Fault, edited
+from kamino.planted.self_test import catch, self_test
 from kamino.privacy import (
     Budget,
     Gate,
@@ -185,7 +185,7 @@ def test_a_peeked_count_is_the_same_on_neighbours() -> None:
 
 
 def test_a_probe_that_catches_the_clean_code_fails_the_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kamino.audit import self_test as module
+    from kamino.planted import self_test as module
 
     wrong = Probe(name="wrong", does="", cannot="", search=lambda: ("something", "something", "else"))
     assert (wrong.find(), wrong.first()) == (("something", "else"), ("something",))
@@ -199,7 +199,7 @@ def test_a_probe_that_catches_the_clean_code_fails_the_self_test(monkeypatch: py
 def test_a_check_that_catches_the_clean_code_fails_the_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
     from contextlib import nullcontext
 
-    from kamino.audit import self_test as module
+    from kamino.planted import self_test as module
 
     eager = replace(NEIGHBOURS, name="eager", search=lambda seen: ("something",))
     fault = replace(FAULTS[1], plant=nullcontext, check=eager, subject=partial(subjects.suggesting))
@@ -214,7 +214,7 @@ def test_a_check_that_catches_the_clean_code_fails_the_self_test(monkeypatch: py
 def test_the_self_test_tells_what_was_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     from contextlib import nullcontext
 
-    from kamino.audit import self_test as module
+    from kamino.planted import self_test as module
 
     harmless = replace(FAULTS[1], plant=nullcontext)
     monkeypatch.setattr(module, "FAULTS", (harmless,))

@@ -12,10 +12,10 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from kamino.audit.planted_faults import FAULTS
 from kamino.audit.probes.policy_totals import POLICY
 from kamino.audit.subjects import SCHEMA, made_up
 from kamino.cli.app import app
+from kamino.planted.all_faults import FAULTS
 
 RULES = "soft: not (t1.city = t2.city and t1.age > t2.age and t1.pay < t2.pay)\n"
 
@@ -81,7 +81,8 @@ def test_wrong_use_is_told(audited: Any) -> None:
 
 
 def test_a_self_test_is_printed(audited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kamino.audit import self_test, subjects
+    from kamino.audit import subjects
+    from kamino.planted import self_test
 
     monkeypatch.setattr(self_test, "FAULTS", FAULTS[1:3])
     monkeypatch.setattr(self_test, "PROBES", (POLICY,))
@@ -99,7 +100,7 @@ def test_a_self_test_is_printed(audited: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_self_test_without_faults_is_printed(audited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kamino.audit import self_test
+    from kamino.planted import self_test
 
     monkeypatch.setattr(self_test, "FAULTS", ())
     monkeypatch.setattr(self_test, "PROBES", ())

@@ -8,8 +8,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.constraints.brute_terms import compare, exact, value_of
+from tests.trying import examples
 
 from kamino.constraints import Constraints, ValueType, count_violations, value_types, violations_per_row
 from kamino.constraints.language.term_text import print_term
@@ -18,9 +20,17 @@ from kamino.constraints.terms.exact import Numbers
 from kamino.constraints.terms.making import applied, compared, is_true
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_types import bound_term, type_of
-from kamino.constraints.tree import NOWHERE, Column, Comparison, Constant, DenialConstraint, NullTest, Operator, TermTest
+from kamino.constraints.tree import (
+    NOWHERE,
+    Column,
+    Comparison,
+    Constant,
+    DenialConstraint,
+    NullTest,
+    Operator,
+    TermTest,
+)
 from kamino.errors import ConstraintErrors
-from tests.constraints.brute_terms import compare, exact, value_of
 
 TYPES = {
     "i": ValueType.NUMBER,
@@ -163,7 +173,7 @@ def _list(values: Any, like: Any) -> list[Any]:
     return [exact(each) for each in values.to_pylist()]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tables(), terms())
 def test_terms_are_those_of_exact_arithmetic(table: pa.Table, term: Term) -> None:
     term = bound_term(term, TYPES, NOWHERE)
@@ -175,7 +185,7 @@ def test_terms_are_those_of_exact_arithmetic(table: pa.Table, term: Term) -> Non
     assert found == wanted, print_term(term)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(), numbers(3), st.sampled_from(list(Operator)), numbers(3))
 def test_terms_are_counted_exactly(table: pa.Table, left: Term, op: Operator, right: Term) -> None:
     if not left.columns and not right.columns:
@@ -187,7 +197,7 @@ def test_terms_are_counted_exactly(table: pa.Table, left: Term, op: Operator, ri
         assert violations_per_row(table, bound).astype(bool).tolist() == rows
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables(), numbers(2), st.sampled_from(list(Operator)), numbers(2))
 def test_terms_across_rows_are_counted_exactly(table: pa.Table, left: Term, op: Operator, right: Term) -> None:
     if not left.columns or not right.columns:
@@ -207,7 +217,7 @@ def test_terms_across_rows_are_counted_exactly(table: pa.Table, left: Term, op: 
     assert count_violations(table, bound) == len(pairs)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(terms(4))
 def test_terms_are_printed_and_read_back(term: Term) -> None:
     if not term.columns:

@@ -23,6 +23,7 @@ STAGES = (
     "arrays",
     "schema",
     "constraints",
+    "contracts",
     "layout",
     "privacy",
     "model",
@@ -31,6 +32,7 @@ STAGES = (
     "evaluate",
     "pipeline",
     "audit",
+    "planted",
     "cli",
 )
 EDGES = {
@@ -66,7 +68,7 @@ def allowed(stage: str) -> set[str]:
     if stage in EDGES:
         return EDGES[stage]
     below = set(STAGES[: STAGES.index(stage) + 1])
-    if stage == "audit":
+    if stage in ("audit", "planted"):
         return below | {"testing", "io"}
     return below | ({"io", "datasets"} if stage in ("pipeline", "cli") else set())
 
@@ -77,6 +79,13 @@ def test_imports_point_one_way() -> None:
         if stage not in ("__init__", "__main__"):
             back = imported_stages(path) - allowed(stage)
             assert not back, f"{path} imports {sorted(back)}; {stage} may import {sorted(allowed(stage))}"
+
+
+def test_only_one_command_plants_faults() -> None:
+    found = [
+        path for path in SOURCE.rglob("*.py") if "planted" in imported_stages(path) and stage_of(path) != "planted"
+    ]
+    assert {path.relative_to(SOURCE).as_posix() for path in found} <= {"cli/commands/audit.py", "cli/render_audit.py"}
 
 
 def test_no_file_name_occurs_twice() -> None:

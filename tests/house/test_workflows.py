@@ -21,3 +21,9 @@ def test_workflows_run_targets_that_exist() -> None:
             named = [command.removeprefix("make ") for command in commands]
             run += [each for each in named if each != '"$TARGET"'] + matrix.get("target", [])
     assert {"check", "quick", "test", "test-slow"} <= set(run) <= targets
+
+
+def test_profiles_scale_all_examples() -> None:
+    """A number of examples in a test beats every profile: `tests.trying` says it instead."""
+    named = [path.name for path in sorted((ROOT / "tests").rglob("*.py")) if "max_examples" in path.read_text("utf-8")]
+    assert named == ["conftest.py", "test_workflows.py", "trying.py"]

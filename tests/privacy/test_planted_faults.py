@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from kamino.audit.auditing import observe
-from kamino.audit.planted_faults import FAULTS
 from kamino.audit.subjects import declared, with_unit
 from kamino.pipeline import Settings
 from kamino.pipeline.fitting import open_gate
+from kamino.planted.all_faults import FAULTS
 from kamino.privacy import SecureNoise
 from kamino.testing.noise_checks import noise_problems
 from kamino.testing.strangers import strangers, with_invalid_text

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kamino.audit.planted_faults import FAULTS
+from kamino.planted.all_faults import FAULTS
 from kamino.privacy import Gate
 from kamino.testing import compensate
 

@@ -1,6 +1,6 @@
 """The checks of an audit, each a general one, and what they find in a subject.
 
-None of them looks for a particular fault: `kamino.audit.self_test` plants faults to see that they are noticed.
+None of them looks for a particular fault: `kamino.planted.self_test` plants faults to see that they are noticed.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from rich.table import Table
 from kamino.audit.auditing import Audit, Check
 from kamino.audit.playing import GameResult
 from kamino.audit.probes import Probe
-from kamino.audit.self_test import SelfTest
 from kamino.cli.console import counted, safe
+from kamino.planted.self_test import SelfTest
 
 _FOR_THE_OWNER = (
     "For the owner, not for release: it was computed from the table itself. Of code without faults, passing says "

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.sampling.fakes import integers
 from tests.sampling.strategies import OPERATORS
+from tests.trying import examples
 
 from kamino.constraints import Constraints
 from kamino.sampling.codes.comparing import Judge
@@ -20,7 +21,7 @@ ORDERS = [op for op in OPERATORS if op in ("<", "<=", ">", ">=")]
 
 @pytest.mark.parametrize("own", ORDERS)
 @pytest.mark.parametrize("other", ORDERS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_chunks_count_as_kernels_do(own: str, other: str, data: st.DataObject, seed: int) -> None:
     """Any operators, few groups or many, ties, nulls, rows without a value; tables and lookups; chunks of all sizes."""

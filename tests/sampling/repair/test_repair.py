@@ -60,7 +60,7 @@ def test_made_rows_fit(problem: tuple[Codec, Constraints, int], seed: int) -> No
     assert maker.count == 0 or broken_constraints(codec, table, list(constraints)) == ()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150, suppress_health_check=list(HealthCheck))
 @given(problems(), st.integers(0, 2**32))
 def test_rows_added_at_once_are_those_added_one_by_one(problem: tuple[Codec, Constraints, int], seed: int) -> None:
     """Two makers, the same rows and the same chance: what is made, taken back and made again is the same."""

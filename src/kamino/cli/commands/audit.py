@@ -72,8 +72,8 @@ def _audit_table(synthesizer: Synthesizer, data: str, reading: Reading, runs: in
 def _self_test(runs: int | None, *, as_json: bool) -> None:
     from kamino.audit.auditing import CHECKS
     from kamino.audit.probes import PROBES
-    from kamino.audit.self_test import FEW_RUNS
-    from kamino.audit.self_test import self_test as test_itself
+    from kamino.planted.self_test import FEW_RUNS
+    from kamino.planted.self_test import self_test as test_itself
 
     result = test_itself(runs=runs or FEW_RUNS, track=track)
     if as_json:

@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from kamino.advice import named
 from kamino.constraints.language.expressions import And, Expression, Not, Or, as_term
 from kamino.constraints.terms.making import applied, compared, is_true
 from kamino.constraints.terms.term import Apply, Term
@@ -265,7 +266,7 @@ class SqlReader:
 
     def _now(self, node: exp.Expr) -> Term:
         if self.today is None:
-            raise ConstraintError(f"'{cut(node.sql())}' changes from day to day; say --today to fix it")
+            raise ConstraintError(f"'{cut(node.sql())}' changes from day to day; say {named('today')} to fix it")
         return Constant(self.today)
 
     def _case(self, node: exp.Case) -> Term:

@@ -27,6 +27,6 @@ def refuse_undrawable(constraints: Constraints) -> None:
 
 def _error(place: object, text: str, what: str) -> SamplingError:
     return SamplingError(
-        f"{place}: found {what}, which is counted by kamino check and not drawn yet: {text}. Take it out of the rules of "
+        f"{place}: found {what}, which is counted, and not drawn yet: {text}. Take it out of the rules of "
         "this run, or put what it asks into a schema"
     )

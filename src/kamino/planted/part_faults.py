@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from kamino.audit.planted.fault import Fault, edited
 from kamino.audit.probes.same_in_parts import PARTS
 from kamino.engine import discovery, group_sizes, lost_cells, rates, streamed
+from kamino.planted.fault import Fault, edited
 from kamino.privacy.mechanisms import bounds
 
 PART_FAULTS = (

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kamino.audit.planted.fault import Fault, edited, patched
 from kamino.audit.probes.drawn_noise import FRESHNESS, LAW
+from kamino.planted.fault import Fault, edited, patched
 from kamino.privacy import SecureNoise, gaussian_table
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from kamino.audit.planted.fault import Fault, edited
 from kamino.audit.probes.read_rows import READING
 from kamino.io import frames, normalise, odd_cells, parquet, private_csv
 from kamino.io.databases import duckdb_file
 from kamino.io.formats import dialect, excel, feather, json_lines
 from kamino.io.streams import cutting, duckdb_parts, parquet_parts
+from kamino.planted.fault import Fault, edited
 
 READER_FAULTS = (
     Fault(

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from functools import partial
 
-from kamino.audit import patches, subjects
+from kamino.audit import subjects
 from kamino.audit.auditing import GAME, MECHANISMS, NEIGHBOURS, NOISE, PRICE, STRANGERS
-from kamino.audit.planted.engine_faults import ENGINE_FAULTS
-from kamino.audit.planted.fault import Fault
-from kamino.audit.planted.ledger_faults import LEDGER_FAULTS
-from kamino.audit.planted.mechanism_faults import MECHANISM_FAULTS
-from kamino.audit.planted.noise_faults import NOISE_FAULTS
-from kamino.audit.planted.output_faults import OUTPUT_FAULTS
-from kamino.audit.planted.part_faults import PART_FAULTS
-from kamino.audit.planted.reader_faults import READER_FAULTS
-from kamino.audit.planted.row_count_faults import ROW_COUNT_FAULTS
+from kamino.planted import patches
+from kamino.planted.engine_faults import ENGINE_FAULTS
+from kamino.planted.fault import Fault
+from kamino.planted.ledger_faults import LEDGER_FAULTS
+from kamino.planted.mechanism_faults import MECHANISM_FAULTS
+from kamino.planted.noise_faults import NOISE_FAULTS
+from kamino.planted.output_faults import OUTPUT_FAULTS
+from kamino.planted.part_faults import PART_FAULTS
+from kamino.planted.reader_faults import READER_FAULTS
+from kamino.planted.row_count_faults import ROW_COUNT_FAULTS
 
 FAULTS: tuple[Fault, ...] = (
     Fault(

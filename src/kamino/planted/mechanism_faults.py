@@ -6,11 +6,11 @@ from functools import partial
 
 from kamino.audit import subjects
 from kamino.audit.auditing import MECHANISMS, NOISE, PRICE, STRANGERS
-from kamino.audit.planted.fault import Fault, edited
 from kamino.audit.probes.drawn_samples import SAMPLES
 from kamino.audit.probes.farthest_moves import MOVES
 from kamino.audit.probes.kept_rows import UNITS
 from kamino.audit.probes.released_noise import RELEASED
+from kamino.planted.fault import Fault, edited
 from kamino.privacy import Sensitivity, gate, unit
 from kamino.privacy.mechanisms import (
     bounds,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from kamino.audit.planted.fault import Fault, edited
 from kamino.audit.probes.charged_first import CHARGING
 from kamino.audit.probes.policy_totals import POLICY
 from kamino.audit.probes.prices_again import PRICES
+from kamino.planted.fault import Fault, edited
 from kamino.privacy import Gate, Ledger, ledger, published_price
 from kamino.privacy.accounting import accountant, calibration, meaning
 from kamino.privacy.accounting.accountant import Tally

@@ -1,4 +1,4 @@
-"""Patches of the real code, of the kind that a change could bring in by mistake; `planted_faults` says what is wrong.
+"""Patches of the real code, of the kind that a change could bring in by mistake; `all_faults` says what is wrong.
 
 Each function is asked for a fault anew, and gives what plants it on entry and takes it out again at the end.
 """
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from kamino.audit import subjects
-from kamino.audit.planted.fault import Through, now, patched
 from kamino.engine import MemoryMeasurer, rates, trusted_schema
 from kamino.pipeline.plan import run_plan
+from kamino.planted.fault import Through, now, patched
 from kamino.privacy import Gate, Neighbours, SecureNoise, SeededNoise, Sensitivity, ledger
 from kamino.privacy import gate as gate_module
 from kamino.privacy.accounting import accountant

@@ -6,7 +6,6 @@ from functools import partial
 
 from kamino.audit import subjects
 from kamino.audit.auditing import NEIGHBOURS
-from kamino.audit.planted.fault import Fault, edited
 from kamino.engine import (
     MemoryMeasurer,
     closeness,
@@ -17,6 +16,7 @@ from kamino.engine import (
     suggesting,
     typing,
 )
+from kamino.planted.fault import Fault, edited
 
 ENGINE_FAULTS = (
     Fault(

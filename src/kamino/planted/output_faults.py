@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from functools import partial
 
-from kamino.audit.planted.fault import Fault, all_of, changed, edited, everywhere
 from kamino.audit.probes.written_tables import WRITTEN
 from kamino.pipeline.output import block_workers, block_world, certificate, in_blocks, writing
 from kamino.pipeline.verifying import checks
+from kamino.planted.fault import Fault, all_of, changed, edited, everywhere
 
 
 def _believing(name: str, old: str, new: str) -> AbstractContextManager[None]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from kamino.audit import subjects
 from kamino.audit.auditing import STRANGERS
-from kamino.audit.planted.fault import Fault, Plant, all_of, edited, patched
 from kamino.engine import discovery, neural_rows, rates, suggesting
 from kamino.model.marginal import fit_marginal
 from kamino.pipeline import fitting, weighing
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output import certificate
+from kamino.planted.fault import Fault, Plant, all_of, edited, patched
 from kamino.privacy import Gate
 
 SEEN = [0]

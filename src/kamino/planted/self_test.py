@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kamino.audit.auditing import Audit, Finding, Track, audit, untracked
-from kamino.audit.planted.fault import Fault
-from kamino.audit.planted_faults import FAULTS
 from kamino.audit.probes import PROBES, Probe
 from kamino.audit.subjects import DEFAULT, NEURAL, Subject
+from kamino.planted.all_faults import FAULTS
+from kamino.planted.fault import Fault
 
 # Enough games to show a fault; a bound near the claim needs more.
 FEW_RUNS = 2_000
