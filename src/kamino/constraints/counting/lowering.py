@@ -86,4 +86,3 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
     ends = len(first)
     sides = values[:ends].astype(np.int64), values[ends:].astype(np.int64)
     return pa.array(sides[0], mask=~left.valid), pa.array(sides[1], mask=~right.valid)
-

@@ -11,7 +11,17 @@ from fractions import Fraction
 
 from kamino.constraints.terms.exact import decimal_digits
 from kamino.constraints.terms.term import Apply, Term, refuse_depth
-from kamino.constraints.tree import NOWHERE, Column, Comparison, Constant, NullTest, Operator, Place, Predicate, TermTest
+from kamino.constraints.tree import (
+    NOWHERE,
+    Column,
+    Comparison,
+    Constant,
+    NullTest,
+    Operator,
+    Place,
+    Predicate,
+    TermTest,
+)
 from kamino.errors import ConstraintError
 
 TRUE = Constant(True)
