@@ -141,7 +141,13 @@ def _summed(parts: list[tuple[Term, int]]) -> Term:
 
 
 def is_true(term: Term) -> Predicate:
-    """The test of a term that is true or false."""
+    """The test of a term that is true or false.
+
+    Raises:
+        ConstraintError: it reads no column.
+    """
+    if not term.columns:
+        raise ConstraintError("found a test of constants, expected an attribute in it")
     return Comparison(term, Operator.EQ, TRUE) if isinstance(term, Column) else TermTest(term, Operator.EQ, TRUE)
 
 
