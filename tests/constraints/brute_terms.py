@@ -161,4 +161,3 @@ _STRICT: dict[str, Any] = {
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
 }
-

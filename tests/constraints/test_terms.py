@@ -72,9 +72,7 @@ cells = {
 @st.composite
 def tables(draw: st.DrawFn) -> pa.Table:
     rows = draw(st.integers(1, 6))
-    made = {
-        name: pa.array([draw(st.none() | cell) for _ in range(rows)], ARROW[name]) for name, cell in cells.items()
-    }
+    made = {name: pa.array([draw(st.none() | cell) for _ in range(rows)], ARROW[name]) for name, cell in cells.items()}
     return pa.table(made)
 
 
@@ -88,7 +86,10 @@ def numbers(depth: int) -> st.SearchStrategy[Term]:
     days, text, truth = moments(depth - 1), strings(depth - 1), booleans(depth - 1)
     return st.one_of(
         leaf,
-        *(st.builds(lambda a, b, n=n: applied(n, a, b), inner, inner) for n in ("add", "subtract", "multiply", "divide")),
+        *(
+            st.builds(lambda a, b, n=n: applied(n, a, b), inner, inner)
+            for n in ("add", "subtract", "multiply", "divide")
+        ),
         *(st.builds(lambda a, b, n=n: applied(n, a, b), inner, inner) for n in ("mod", "min", "max", "nullif")),
         *(st.builds(lambda a, n=n: applied(n, a), inner) for n in ("negate", "abs", "sign", "floor", "ceil")),
         st.builds(lambda a, n: applied("round", a, Constant(n)), inner, st.integers(-2, 3)),
@@ -145,7 +146,9 @@ def booleans(depth: int) -> st.SearchStrategy[Term]:
         st.builds(lambda n, a, b: Apply(n, (a, b)), names, moment, moment),
         st.builds(lambda a: Apply("is_null", (a,)), number),
         st.builds(lambda a, p: Apply("like", (a, Constant(p))), text, st.sampled_from(["a%", "%B_", "_", "%z%"])),
-        st.builds(lambda a, p: Apply("matches", (a, Constant(p))), text, st.sampled_from(["^a", "B+$", "[0-9]", "z|;"])),
+        st.builds(
+            lambda a, p: Apply("matches", (a, Constant(p))), text, st.sampled_from(["^a", "B+$", "[0-9]", "z|;"])
+        ),
         st.builds(lambda a, v: Apply("in", (a, *map(Constant, v))), text, st.lists(texts, min_size=1, max_size=3)),
         st.builds(lambda a: Apply("items_differ", (a, Constant(";"))), text),
         st.builds(lambda a: Apply("each_in", (a, Constant(";"), Constant("a"), Constant("B"))), text),
@@ -317,7 +320,9 @@ def test_doubles_are_the_decimals_they_are_written_as() -> None:
 
 
 def test_sums_agree_with_duckdb() -> None:
-    cells = pa.table({"x": pa.array([1, -7, None, 2**40], pa.int64()), "d": [date(2024, 2, 29), date(1999, 12, 31)] * 2})
+    cells = pa.table(
+        {"x": pa.array([1, -7, None, 2**40], pa.int64()), "d": [date(2024, 2, 29), date(1999, 12, 31)] * 2}
+    )
     mine = Constraints.parse("r := x % 3 + floor(x / 4) * 2 - abs(x)\nw := weekday(d) * 100 + week(d)").derivations
     got = duckdb.sql("select x % 3 + floor(x / 4) * 2 - abs(x), isodow(d) * 100 + week(d) from cells").fetchall()
     columns = {name: cells.column(name) for name in cells.column_names}

@@ -47,9 +47,7 @@ def bind(constraint: DenialConstraint, types: ValueTypes) -> tuple[DenialConstra
     return bound, _distinct(errors)
 
 
-def bind_derivation(
-    derivation: Derivation, types: ValueTypes
-) -> tuple[Derivation, ValueType, list[ConstraintError]]:
+def bind_derivation(derivation: Derivation, types: ValueTypes) -> tuple[Derivation, ValueType, list[ConstraintError]]:
     """The derivation with typed constants, the type of what it makes, and what does not fit."""
     term, errors = _bound_term(derivation.term, types, derivation.place)
     found = ValueType.UNKNOWN if errors else type_of(term, types)

@@ -25,7 +25,9 @@ class Derivation:
 
     def __post_init__(self) -> None:
         if self.target in self.reads:
-            raise ConstraintError(f"found '{self.target}' on both sides of ':=', expected it to be computed from others")
+            raise ConstraintError(
+                f"found '{self.target}' on both sides of ':=', expected it to be computed from others"
+            )
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -142,6 +142,10 @@ class Draft:
             reason = problem.message if isinstance(problem, ConstraintError) else "it is too deep"
             self.leave(table, text, reason, line)
             return
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError):
+            # A source may hold anything where an argument is expected: the rule is listed, the others are read.
+            self.leave(table, text, "it is of another form than expected", line)
+            return
         if not made:
             self.leave(table, text, "it says nothing of rows", line)
             return

@@ -77,7 +77,9 @@ def value_of(value: Any) -> Constant:
         return Constant(value)
     if isinstance(value, float):
         return Constant(Decimal(repr(value)))
-    raise ConstraintError(f"found a value of type {type(value).__name__}, expected a number, a text, a date or a boolean")
+    raise ConstraintError(
+        f"found a value of type {type(value).__name__}, expected a number, a text, a date or a boolean"
+    )
 
 
 def between(term: Term, low: Any, high: Any, *, strict_low: bool = False, strict_high: bool = False) -> Expression:

@@ -99,4 +99,3 @@ def _lines(text: str) -> Iterator[tuple[str, int]]:
         waiting = ""
     if waiting:
         yield waiting, begin
-

@@ -253,9 +253,7 @@ def _sized(file: _File, table: str, column: Column, kind: exp.Expr | None, text:
         file.draft.add(table, lambda: holds(between(column, low, limit, strict_low=True, strict_high=True)), text, line)
 
 
-def _column_constraints(
-    file: _File, table: str, definition: exp.ColumnDef, name: str, line: int, prefix: str
-) -> None:
+def _column_constraints(file: _File, table: str, definition: exp.ColumnDef, name: str, line: int, prefix: str) -> None:
     for constraint in definition.constraints:
         kind = constraint.kind if isinstance(constraint, exp.ColumnConstraint) else None
         text = prefix + constraint.sql(dialect=file.dialect)
@@ -406,4 +404,3 @@ def _alter(file: _File, found: exp.Alter, text: str, line: int) -> None:
 
 def _says_nothing(action: exp.Expr) -> bool:
     return isinstance(action, (exp.SetProperty, exp.AlterSet, exp.Var, exp.Property, exp.AddPartition))
-

@@ -102,7 +102,9 @@ def _broken_by_term(
 
 def _distinct(values: Any, rows: Groups, group: Groups, size: int) -> npt.NDArray[np.int64]:
     if isinstance(values, Numbers):
-        codes = np.unique(np.array([values.fraction(row) for row in rows.tolist()], dtype=object), return_inverse=True)[1]
+        codes = np.unique(np.array([values.fraction(row) for row in rows.tolist()], dtype=object), return_inverse=True)[
+            1
+        ]
     else:
         codes = np.asarray(values.take(pa.array(rows)).dictionary_encode().indices, dtype=np.int64)
     pairs = np.unique(np.stack([group[rows], codes]), axis=1) if len(rows) else np.zeros((2, 0), dtype=np.int64)

@@ -35,8 +35,8 @@ def lowered_predicate(table: RankedTable, predicate: Predicate) -> Predicate:
     if not isinstance(predicate, TermTest):
         return predicate
     tuples = sorted({column.tuple for column in predicate.columns})
-    if len(tuples) == 1:
-        return Comparison(Column(_truths(table, predicate), tuples[0]), Operator.EQ, TRUE)
+    if len(tuples) < 2:
+        return Comparison(Column(_truths(table, predicate), *tuples), Operator.EQ, TRUE)
     left, right = _ranked_together(table, predicate.left, predicate.right)
     first = predicate.left.columns[0].tuple
     second = predicate.right.columns[0].tuple
@@ -86,4 +86,3 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
     ends = len(first)
     sides = values[:ends].astype(np.int64), values[ends:].astype(np.int64)
     return pa.array(sides[0], mask=~left.valid), pa.array(sides[1], mask=~right.valid)
-

@@ -15,6 +15,7 @@ from kamino.constraints.tree import Column, Comparison, DenialConstraint, NullTe
 from kamino.errors import ConstraintError
 from kamino.limits import MAX_CONSTRAINTS, MAX_TEXT_BYTES, cut
 
+
 def parse_ddl(sql: str, *, dialect: str | None = None, source: str = "<ddl>") -> tuple[DenialConstraint, ...]:
     """The constraints of the one `CREATE TABLE` statement in `sql`, in the order of its text.
 

@@ -93,9 +93,7 @@ def as_term(expression: Expression) -> Term:
         case Not(part=part):
             inner = as_term(part)
             return (
-                inner.arguments[0]
-                if isinstance(inner, Apply) and inner.function == "not"
-                else Apply("not", (inner,))
+                inner.arguments[0] if isinstance(inner, Apply) and inner.function == "not" else Apply("not", (inner,))
             )
         case Or(parts=parts) if (listed := _list_of_values(parts)) is not None:
             return listed

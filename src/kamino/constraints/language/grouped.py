@@ -197,9 +197,7 @@ def _monotone(cursor: PredicateParser, strength: Strength, place: Place) -> Made
     cursor.advance()
     (order,) = _one(_columns(cursor), place)
     wrong = Operator.LT if falls else Operator.GT
-    return _pairs(
-        [_across(order, Operator.LT, order), _across(value, wrong, value)], _per(cursor), strength, place
-    )
+    return _pairs([_across(order, Operator.LT, order), _across(value, wrong, value)], _per(cursor), strength, place)
 
 
 def _one(columns: list[Column], place: Place) -> list[Column]:

@@ -22,9 +22,9 @@ from kamino.constraints.language.expressions import And, Expression, Not, Or, al
 from kamino.constraints.language.grouped import group_rule_parser
 from kamino.constraints.language.lexer import Token, error_at, tokenize
 from kamino.constraints.language.predicates import PredicateParser
-from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.terms.making import FALSE, TRUE, compared, is_true
 from kamino.constraints.terms.term import Apply, Term, with_tuple
+from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import (
     HARD,
     SOFT,
@@ -276,9 +276,7 @@ def _equal(name: Column) -> Comparison:
     return Comparison(replace(name, tuple=1), Operator.EQ, replace(name, tuple=2))
 
 
-def _constraint(
-    predicates: tuple[Predicate, ...], strength: Strength, place: Place
-) -> DenialConstraint | RowsRule:
+def _constraint(predicates: tuple[Predicate, ...], strength: Strength, place: Place) -> DenialConstraint | RowsRule:
     if max((column.tuple for predicate in predicates for column in predicate.columns), default=1) > 2:
         return located(place, lambda: RowsRule(predicates=predicates, strength=strength, place=place))
     return DenialConstraint(predicates=speak_of_t1(predicates), strength=strength, place=place)

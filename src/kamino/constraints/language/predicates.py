@@ -7,9 +7,9 @@ from datetime import date, datetime
 from kamino.constraints.language.cursor import Cursor
 from kamino.constraints.language.expressions import And, Expression, Not, Or
 from kamino.constraints.language.lexer import Token, error_at
-from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.terms.making import applied, compared, is_true
 from kamino.constraints.terms.term import Apply, Term
+from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import Column, Constant, ConstantValue, NullTest, Operator
 from kamino.errors import ConstraintError
 from kamino.limits import MAX_DEPTH, cut, read_number
@@ -296,7 +296,7 @@ class PredicateParser(Cursor):
         token = self.advance()
         spelled = token.text.lower()
         name = _SPELLINGS.get(spelled, spelled)
-        if name not in FUNCTIONS or FUNCTIONS[name].symbol is not None and name not in ("concat", "mod"):
+        if name not in FUNCTIONS or (FUNCTIONS[name].symbol is not None and name not in ("concat", "mod")):
             raise error_at(token.place, f"found the function '{cut(token.text)}', {_nearest(spelled)}")
         self._deeper()
         self.expect("(", "after a function")

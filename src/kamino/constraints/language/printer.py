@@ -24,6 +24,7 @@ from kamino.constraints.tree import (
     TermTest,
 )
 
+
 def print_constraint(constraint: DenialConstraint) -> str:
     """The constraint as one line of the language, in its shortest form."""
     using = f" using '{constraint.reference.replace(chr(39), chr(39) * 2)}'" if constraint.reference is not None else ""

@@ -6,8 +6,8 @@ import re
 from datetime import date, datetime
 
 from kamino.constraints.language.lexer import KEYWORDS
-from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.terms.term import Apply, Term
+from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import Column, Constant
 
 _PLAIN = re.compile(r"[^\W\d]\w*(?:-\w+)*")
@@ -64,7 +64,7 @@ def _applied(term: Apply, bare: bool) -> str:
         return print_term(argument, bare=bare, level=level)
 
     match name, arguments:
-        case ("and" | "or"), _:
+        case (("and" | "or"), _):
             return f" {name} ".join(shown(each, own + 1) for each in arguments)
         case "not", (Apply(function="is_null", arguments=(inner,)),):
             return f"{shown(inner, 5)} is not null"
@@ -96,9 +96,9 @@ def print_negated(term: Apply, *, bare: bool) -> str:
         case "in", (first, *rest):
             listed = ", ".join(print_term(each, bare=bare, level=5) for each in rest)
             return f"{print_term(first, bare=bare, level=5)} not in ({listed})"
-        case ("like" | "ilike" as name), (first, pattern):
+        case (("like" | "ilike" as name), (first, pattern)):
             return f"{print_term(first, bare=bare, level=5)} not {name} {print_term(pattern, bare=bare)}"
-        case ("matches" | "imatches"), (first, pattern):
+        case (("matches" | "imatches"), (first, pattern)):
             symbol = FUNCTIONS[term.function].symbol
             return f"{print_term(first, bare=bare, level=5)} !{symbol} {print_term(pattern, bare=bare)}"
     return f"not {print_term(term, bare=bare, level=3)}"

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from kamino.constraints.terms import exact, moments, texts
 from kamino.constraints.terms.exact import Numbers
-from kamino.constraints.terms.term_functions import COMPARING
 from kamino.constraints.terms.term import Apply, Term
+from kamino.constraints.terms.term_functions import COMPARING
 from kamino.constraints.terms.term_types import type_of
 from kamino.constraints.tree import Column, Constant, Operator
 from kamino.constraints.types import ValueType, value_type

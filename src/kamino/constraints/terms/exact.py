@@ -222,7 +222,7 @@ def _bools(column: Any) -> Mask:
 
 def _from_decimals(column: pa.Array, valid: Mask) -> Numbers:
     scale = column.type.scale
-    if column.type.precision - scale <= 18 and 0 <= scale and column.type.precision <= 18:
+    if column.type.precision - scale <= 18 and scale >= 0 and column.type.precision <= 18:
         moved = pc.multiply(column.cast(pa.decimal128(18, scale)), pa.scalar(10**scale, pa.decimal128(19, 0)))
         return whole(np.asarray(pc.fill_null(moved.cast(pa.int64()), 0), dtype=np.int64), valid, 10**scale)
     below = 10 ** max(scale, 0)

@@ -11,7 +11,17 @@ from fractions import Fraction
 
 from kamino.constraints.terms.exact import decimal_digits
 from kamino.constraints.terms.term import Apply, Term, refuse_depth
-from kamino.constraints.tree import NOWHERE, Column, Comparison, Constant, NullTest, Operator, Place, Predicate, TermTest
+from kamino.constraints.tree import (
+    NOWHERE,
+    Column,
+    Comparison,
+    Constant,
+    NullTest,
+    Operator,
+    Place,
+    Predicate,
+    TermTest,
+)
 from kamino.errors import ConstraintError
 
 TRUE = Constant(True)
@@ -131,7 +141,13 @@ def _summed(parts: list[tuple[Term, int]]) -> Term:
 
 
 def is_true(term: Term) -> Predicate:
-    """The test of a term that is true or false."""
+    """The test of a term that is true or false.
+
+    Raises:
+        ConstraintError: it reads no column.
+    """
+    if not term.columns:
+        raise ConstraintError("found a test of constants, expected an attribute in it")
     return Comparison(term, Operator.EQ, TRUE) if isinstance(term, Column) else TermTest(term, Operator.EQ, TRUE)
 
 

@@ -27,7 +27,9 @@ class Apply:
         if known is None:
             raise ConstraintError(f"found the function '{self.function}', expected one of {', '.join(FUNCTIONS)}")
         if not known.least <= len(self.arguments) <= known.most:
-            raise ConstraintError(f"found {len(self.arguments)} arguments of '{self.function}', expected {known.counts}")
+            raise ConstraintError(
+                f"found {len(self.arguments)} arguments of '{self.function}', expected {known.counts}"
+            )
 
     @property
     def columns(self) -> tuple[Column, ...]:

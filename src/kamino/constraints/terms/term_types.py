@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
-from kamino.constraints.terms.term_functions import COMPARING, FUNCTIONS, MOMENTS, NUMBERS, UNITS
 from kamino.constraints.terms.term import Apply, Term
+from kamino.constraints.terms.term_functions import COMPARING, FUNCTIONS, MOMENTS, NUMBERS, UNITS
 from kamino.constraints.terms.texts import pattern_problem
 from kamino.constraints.tree import Column, Constant, Place
 from kamino.constraints.types import ValueType
@@ -166,7 +166,10 @@ def _problem(name: str, position: int, argument: Constant) -> str:
     value = argument.value
     if name in ("matches", "imatches"):
         fault = pattern_problem(str(value))
-        return f"found a pattern that cannot be read ({cut(fault)}); expected one without look-around and back-references" * bool(fault)
+        return (
+            f"found a pattern that cannot be read ({cut(fault)}); expected one without look-around and back-references"
+            * bool(fault)
+        )
     if name == "start_of" and value not in UNITS:
         return f"found '{cut(str(value))}', expected one of {', '.join(UNITS)}"
     if name == "round" and not (isinstance(value, int) and abs(value) <= _MOST_DIGITS):
