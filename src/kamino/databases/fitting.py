@@ -24,7 +24,8 @@ from kamino.pipeline.plan.hints import hints_of, model_attributes
 from kamino.privacy import Gate, Neighbours, multiplier_for
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.schema import Attribute, Codec, Schema
+from kamino.errors import SchemaError
+from kamino.schema import Attribute, Codec, Schema, check_columns
 from kamino.schema.coding.differences import Difference
 
 
@@ -62,6 +63,18 @@ class FittedDatabase:
     ledger: dict[str, Any]
     settings: Any = None
     notes: tuple[str, ...] = field(default=())
+
+
+def check_private(name: str, schema: Schema, table: PrivateTable) -> None:
+    """Refuse a private table whose columns are not those of the schema, or of types that do not fit; never for rows.
+
+    Raises:
+        SchemaError: what does not fit.
+    """
+    try:
+        check_columns(schema, table.without_rows())
+    except SchemaError as error:
+        raise SchemaError("\n".join(f"{name}: {line}" for line in str(error).splitlines())) from None
 
 
 def owned_tables(layout: Layout) -> dict[str, OwnedTable]:
