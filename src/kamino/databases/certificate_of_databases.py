@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import kamino
-from kamino.databases.fitting import FittedDatabase
+from kamino.databases.fitting_levels import FittedDatabase
 from kamino.databases.kept_rules import Broken
 from kamino.pipeline.output.certificate import canonical
 from kamino.pipeline.output.provenance import meanings_of, today, words_of

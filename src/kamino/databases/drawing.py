@@ -5,21 +5,31 @@ The first row of each owner is drawn given its context, the others given one tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.arrays import FloatArray, IntArray
-from kamino.databases.fitting import FittedDatabase, FittedLevel
-from kamino.databases.layout import beside_name, other_name, owner_name
+from kamino.databases.fitting_levels import FittedDatabase, FittedLevel
+from kamino.databases.family_layout import beside_name, other_name, owner_name
+from kamino.constraints import print_constraint
+from kamino.constraints.counting.count import violations_per_row
 from kamino.databases.level_model import LevelModel
+from kamino.databases.sql_checks import false_rows, keys_read
+from kamino.databases.table_rules import SqlCheck
+from kamino.errors import SamplingError
 from kamino.model.protocol import Conditional
 from kamino.sampling import DrawOptions, SamplingPlan, build_plan
 from kamino.sampling.sampler import draw_table
 from kamino.schema import Codec, Integer, Schema
 
+#: How often a row that breaks a rule is drawn anew.
+REDRAWN = 20
+#: How many rows are drawn at once for one that breaks a rule again and again.
+TRIED = 200
 #: So many rows of an owner are drawn one after the other; after them, twice as many each time.
 ONE_BY_ONE = 8
 
@@ -178,6 +188,70 @@ class Drawer:
         self, fitted: FittedLevel, given: Mapping[str, IntArray], rows: IntArray, owner: IntArray | None = None
     ) -> dict[str, IntArray]:
         """Draw the own columns of rows whose context is given; all as plain codes."""
+        checks = self.fitted.layout.redrawn(fitted.level)
+        if not checks and not fitted.redrawn:
+            return self._draw_once(fitted, given, owner, len(rows))
+        if fitted.level.pairs:
+            return self._draw_more(fitted, checks, len(rows))
+        found = self._draw_once(fitted, given, owner, len(rows))
+        left = np.arange(len(rows))
+        for turn in range(REDRAWN):
+            here = {n: c[left] for n, c in {**given, **found}.items()}
+            left = left[self._breaks(fitted, checks, here, len(left))]
+            if not len(left):
+                return found
+            # Rows that fail often are few; each is drawn many times at once, without its siblings.
+            many, by = (1, fitted) if turn < REDRAWN // 2 else (TRIED, self.fitted.first[fitted.level.table])
+            tried = np.repeat(left, many)
+            again = {n: c[tried] for n, c in given.items()}
+            new = self._draw_once(by, again, None, len(tried))
+            if many > 1:
+                good = np.flatnonzero(~self._breaks(fitted, checks, {**again, **new}, len(tried)))[::-1]
+                chosen = np.arange(len(left)) * many
+                chosen[good // many] = good
+                new = {n: c[chosen] for n, c in new.items()}
+            for name, codes in new.items():
+                found[name][left] = codes
+        raise self._in_vain(fitted, checks, len(left))
+
+    def _draw_more(self, fitted: FittedLevel, checks: Sequence[SqlCheck], num_rows: int) -> dict[str, IntArray]:
+        """Draw rows of the root until enough are there without those that break a check: what is left out breaks no rule
+        on two rows.
+        """
+        wanted = num_rows
+        for _ in range(REDRAWN):
+            found = self._draw_once(fitted, {}, None, wanted)
+            good = np.flatnonzero(~self._breaks(fitted, checks, found, wanted))
+            if len(good) >= num_rows:
+                return {n: c[good[:num_rows]] for n, c in found.items()}
+            wanted = int(1.02 * num_rows * wanted / max(len(good), wanted / 4, 1)) + 10
+        raise self._in_vain(fitted, checks, num_rows - len(good))
+
+    def _in_vain(self, fitted: FittedLevel, checks: Sequence[SqlCheck], left: int) -> SamplingError:
+        return SamplingError(
+            f"found {left} rows of {fitted.level.table} that break a rule after {REDRAWN} draws each: "
+            f"{'; '.join([c.text for c in checks] + [print_constraint(c) for c in fitted.redrawn])}; nothing was written"
+        )
+
+    def _breaks(
+        self, fitted: FittedLevel, checks: Sequence[SqlCheck], codes: Mapping[str, IntArray], num_rows: int
+    ) -> NDArray[np.bool_]:
+        """Which rows break a rule that the drawing does not keep by itself."""
+        database = self.fitted.layout.database
+        names = {n for check in checks for n in keys_read(check, database)}
+        names |= {n for constraint in fitted.redrawn for n in constraint.attributes}
+        arrays = {n: fitted.codec.plain[n].decode(codes[n]) for n in sorted(names)}
+        wide = pa.table({**arrays, "#": pa.array(np.arange(num_rows))})
+        found = np.zeros(num_rows, dtype=np.bool_)
+        for constraint in fitted.redrawn:
+            found |= violations_per_row(wide, constraint) > 0
+        if checks:
+            found |= false_rows(checks, database, wide, self.fitted.layout.public)
+        return found
+
+    def _draw_once(
+        self, fitted: FittedLevel, given: Mapping[str, IntArray], owner: IntArray | None, num_rows: int
+    ) -> dict[str, IntArray]:
         plan, codec = self._plan(fitted)
         prefix = {name: given[name] for name in (*fitted.context, *fitted.level.placed)}
         coded = codec.as_distances(prefix)
@@ -186,7 +260,7 @@ class Drawer:
             coded = {owner_name(fitted.level.table): owner, **coded}
         prefix_codes = {name: coded[name] for name in sequence[: len(coded)]}
         model = LevelModel(fitted.model, sequence)
-        found = draw_table(plan, model, codec, len(rows), self.rng, DrawOptions(prefix=prefix_codes))
+        found = draw_table(plan, model, codec, num_rows, self.rng, DrawOptions(prefix=prefix_codes))
         return {name: codes for name, codes in codec.as_values(found).items() if name in fitted.level.own}
 
     def _coded(self, fitted: FittedLevel, plain: Mapping[str, IntArray], rows: IntArray) -> dict[str, IntArray]:

@@ -21,10 +21,10 @@ _OTHERS = re.compile(r"\s*(?:check|not|key|soft|weight)\b", re.I)
 _AGGREGATE = re.compile(r"\b(sum|count|min|max|avg)\s*\(", re.I)
 AGGREGATES = {"Sum": "sum", "Count": "count", "Min": "min", "Max": "max", "Avg": "avg"}
 #: What an expression may be made of, as sqlglot names it.
-_ALLOWED = frozenset(
+ALLOWED = frozenset(
     "Column Identifier Literal Boolean Null Add Sub Mul Div Mod IntDiv Neg Paren Case If EQ NEQ LT LTE GT GTE And Or Not "
     "In Between Is Coalesce Round Abs Floor Ceil Cast TryCast DataType DataTypeParam Interval Var Concat DPipe Lower "
-    "Upper Substring Greatest Least Star Tuple Date TsOrDsToDate Extract Year Month Day".split()
+    "Upper Substring Greatest Least Star Tuple Date TsOrDsToDate Extract Year Month Day Null DPipe Pow Sqrt Sign".split()
 ) | frozenset(AGGREGATES)
 
 
@@ -39,7 +39,7 @@ def read_formula(text: str, database: Database) -> Formula:
     Raises:
         ConstraintError: it is no such equation, or reads what is not there.
     """
-    equation = _parsed(_with_where(text))
+    equation = parsed(_with_where(text))
     if type(equation).__name__ != "EQ":
         raise ConstraintError(f"found {_kind(equation)}, expected an equation such as orders.total = sum(lines.net)")
     sides = [_bare(equation.left), _bare(equation.right)]
@@ -91,29 +91,29 @@ class _Compiler:
 
     def compiled(self) -> CompiledFormula:
         table = self.formula.table
-        body = _parsed(self.formula.sql)
+        body = parsed(self.formula.sql)
         self._check(body)
-        joins = _Joins(self.database, table)
+        joins = Joins(self.database, table)
         value = self._with_groups(body, joins).sql(dialect="duckdb", identify=True)
         own = quoted(table)
         groups = "".join(
             f" left join ({group}) g{i} on g{i}.o = {own}.__row" for i, group in enumerate(self.groups)
         )
         query = f"select {value} as value from {own}{joins.sql()}{groups} order by {own}.__row"
-        self.tables |= joins.tables
+        self.tables |= set(joins.tables)
         return CompiledFormula(
             formula=self.formula, query=query, reads=frozenset(self.reads), tables=frozenset(self.tables)
         )
 
     def _check(self, body: Any) -> None:
         for node in body.walk():
-            if type(node).__name__ not in _ALLOWED:
+            if type(node).__name__ not in ALLOWED:
                 raise ConstraintError(
                     f"found {_kind(node)} in a formula, expected arithmetic, comparisons, case, and sum, count, min, max "
                     "or avg of what hangs on the row"
                 )
 
-    def _with_groups(self, body: Any, joins: _Joins) -> Any:
+    def _with_groups(self, body: Any, joins: Joins) -> Any:
         """The expression with each aggregate as a column of a group, and every column found."""
         from sqlglot import exp
 
@@ -149,7 +149,7 @@ class _Compiler:
                 f"found {node.sql()}, expected an aggregate of a table that is owned by {self.formula.table}: "
                 f"{', '.join(sorted(children)) or 'it has none'}"
             )
-        inside, joins = node.copy(), _Joins(self.database, child)
+        inside, joins = node.copy(), Joins(self.database, child)
         for column in list(inside.find_all(exp.Column)):
             if not column.table and column.name == child:
                 column.replace(exp.Literal.number(1))
@@ -157,14 +157,14 @@ class _Compiler:
                 column.set("table", exp.to_identifier(child))
         for column in inside.find_all(exp.Column):
             self._read(column, joins)
-        self.tables |= joins.tables | {child}
+        self.tables |= {*joins.tables, child}
         own, kind = quoted(child), AGGREGATES[type(node).__name__]
         value = inside.sql(dialect="duckdb", identify=True)
         self.groups.append(f"select {own}.__owner as o, {value} as a from {own}{joins.sql()} group by 1")
         found = exp.column("a", table=f"g{len(self.groups) - 1}")
         return exp.Coalesce(this=found, expressions=[exp.Literal.number(0)]) if kind in ("sum", "count") else found
 
-    def _read(self, column: Any, joins: _Joins) -> None:
+    def _read(self, column: Any, joins: Joins) -> None:
         if not column.table:
             column.set("table", _identifier(self.formula.table))
         _check_column(self.database, column.table, column.name)
@@ -173,7 +173,7 @@ class _Compiler:
             self.reads.add(dotted(column.table, column.name))
 
 
-class _Joins:
+class Joins:
     """How owners and public rows are joined to the rows of one table."""
 
     def __init__(self, database: Database, table: str) -> None:
@@ -270,7 +270,7 @@ def _closing(text: str, start: int) -> int:
     raise ConstraintError("found an opening parenthesis that is never closed; add the closing one")
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
     import sqlglot
     from sqlglot.errors import SqlglotError
 

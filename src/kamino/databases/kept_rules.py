@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from kamino.constraints import Constraints, count_violations
 from kamino.constraints.tree import Column, Comparison, ConstantValue, NullTest, Predicate
-from kamino.databases.formula_lines import CompiledFormula, _Joins, quoted
-from kamino.databases.layout import Layout
+from kamino.databases.formula_lines import CompiledFormula, Joins, quoted
+from kamino.databases.family_layout import Layout
+from kamino.databases.sql_checks import broken_query
 from kamino.databases.table_rules import RowRule
 from kamino.pipeline.plan.bound_schema import schema_types
 from kamino.schema import Real
@@ -117,11 +118,13 @@ class _Counter:
                     f"group by p.__row, {wanted} having count(*) filter (where {counted}) is distinct from {wanted}"
                 ),
             )
+        for check in rules.checks:
+            yield check.text, self._number(broken_query(check, self.database))
         for compiled in self.layout.formulas:
             yield compiled.formula.text, self._number(self._formula_query(compiled))
 
     def _row_query(self, rule: RowRule) -> str:
-        joins = _Joins(self.database, rule.table)
+        joins = Joins(self.database, rule.table)
         for name in rule.tables:
             joins.reach(name)
         where = " and ".join(_predicate(each) for each in rule.constraint.predicates)

@@ -9,9 +9,12 @@ import pyarrow as pa
 
 from kamino.arrays import IntArray
 from kamino.databases.drawing import DrawnTable
-from kamino.databases.fitting import FittedDatabase
-from kamino.databases.formula_lines import evaluate
+from kamino.databases.fitting_levels import FittedDatabase
+from kamino.databases.family_layout import Layout, free_columns
+from kamino.databases.formula_lines import Joins, evaluate, quoted
+from kamino.databases.sql_checks import identified
 from kamino.schema import Attribute, Codec, Key, Real, Schema
+from kamino.schema.database import ForeignKey
 from kamino.schema.keys import keys_of
 
 
@@ -61,8 +64,8 @@ def _decoded(name: str, attribute: Attribute, codes: IntArray) -> pa.Array:
 def _with_formulas(
     fitted: FittedDatabase, drawn: Mapping[str, DrawnTable], made: Mapping[str, pa.Table]
 ) -> dict[str, pa.Table]:
-    """The tables with derived columns in their places."""
-    if not fitted.layout.formulas:
+    """The tables with derived columns, and keys that are chosen by others, in their places."""
+    if not fitted.layout.formulas and not fitted.layout.matched:
         return dict(made)
     found = dict(made)
     shown: dict[str, pa.Table] = dict(fitted.layout.public)
@@ -77,7 +80,45 @@ def _with_formulas(
             table = tables[formula.table]
             place = table.column_names.index(formula.column)
             tables[formula.table] = table.set_column(place, formula.column, values)
+    for key in fitted.layout.matched:
+        table = found[key.table]
+        for column, values in chosen_rows(fitted.layout, key, shown).items():
+            place = table.column_names.index(column)
+            attribute = fitted.layout.database[key.table].known[column]
+            table = table.set_column(place, column, values.cast(attribute.arrow_type, safe=False))
+        found[key.table] = table
     return found
+
+
+def chosen_rows(layout: Layout, key: ForeignKey, tables: Mapping[str, pa.Table]) -> dict[str, pa.Array]:
+    """A public row for each row of a table, among those that keep all checks with it: the columns that name it.
+
+    Rows for which there is none have null.
+    """
+    import duckdb
+
+    database, own, other = layout.database, quoted(key.table), quoted(key.references)
+    free = free_columns(key, database)
+    to = dict(zip(key.columns, key.to, strict=True))
+    same = [f"{own}.{quoted(c)} = {other}.{quoted(to[c])}" for c in key.columns if c not in free]
+    checks = [c for c in layout.rules.checks if c.table == key.table and key.references in c.tables]
+    joins = Joins(database, key.table)
+    for check in checks:
+        for name in check.tables:
+            if name != key.references:
+                joins.reach(name)
+    on = " and ".join((*same, *(f"({identified(c.sql)})" for c in checks))) or "true"
+    firsts = ", ".join(f"arg_min({other}.{quoted(to[c])}, {other}.__order) as {quoted(c)}" for c in free)
+    with duckdb.connect() as db:
+        db.execute("set threads to 1")
+        for name, table in tables.items():
+            if name == key.references:
+                order = np.random.default_rng(0).permutation(table.num_rows)
+                table = table.append_column("__order", pa.array(order))
+            db.register(name, table)
+        query = f"select {own}.__row as r, {firsts} from {own}{joins.sql()} left join {other} on {on} group by 1 order by 1"
+        found = db.execute(query).to_arrow_table()
+    return {c: found.column(c).combine_chunks() for c in free}
 
 
 def _typed(values: pa.Array, attribute: Attribute) -> pa.Array:

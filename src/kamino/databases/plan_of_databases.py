@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kamino.databases.fitting import shares_of
-from kamino.databases.layout import Layout
+from kamino.databases.fitting_levels import shares_of
+from kamino.databases.family_layout import Layout
 
 
 def plan_lines(layout: Layout) -> Iterator[str]:
@@ -24,6 +24,9 @@ def plan_lines(layout: Layout) -> Iterator[str]:
         yield f"{name}: public, stays as it is and costs nothing."
     for row in dict.fromkeys(each.text for each in rules.rows):
         yield f"{row}: kept while rows are drawn, for what they would break is left out."
+    for check in rules.checks:
+        how = "rows of the public table are chosen by it" if check.text in layout.matching else "rows that break it are drawn anew"
+        yield f"{check.text}: {how}."
     for pair in dict.fromkeys(each.text for each in rules.pairs):
         yield f"{pair}: kept while the rows of the whole table are drawn together; likeness of rows of one owner is not."
     for said in rules.cardinalities:

@@ -21,6 +21,7 @@ from kamino.constraints import Constraints, DenialConstraint
 from kamino.constraints.language.lexer import Token, tokenize
 from kamino.constraints.tree import Column, Comparison, NullTest, Predicate
 from kamino.databases.formula_lines import is_formula, read_formula
+from kamino.databases.sql_checks import columns_of, is_check
 from kamino.databases.table_rules import (
     Cardinality,
     CountRule,
@@ -28,6 +29,7 @@ from kamino.databases.table_rules import (
     Numbering,
     PairRule,
     RowRule,
+    SqlCheck,
     dotted,
 )
 from kamino.errors import ConstraintError, ConstraintErrors, KaminoError
@@ -67,12 +69,13 @@ def parse_rules(text: str, database: Database, *, source: str = "<rules>") -> Da
         errors.append(ConstraintError(f"found more than {MAX_CONSTRAINTS} rules, expected fewer", source=source, line=1))
     if errors:
         raise ConstraintErrors(errors)
+    checks = tuple(each for each in found if isinstance(each, SqlCheck))
     kinds = {"rows": RowRule, "pairs": PairRule, "numberings": Numbering, "cardinalities": Cardinality}
     sorted_out = {name: tuple(each for each in found if isinstance(each, kind)) for name, kind in kinds.items()}
     counts = tuple(each for each in found if isinstance(each, CountRule))
     formulas = tuple(each for each in found if type(each).__name__ == "Formula")
     references = tuple(each for each in found if isinstance(each, ForeignKey))
-    return DatabaseRules(counts=counts, formulas=formulas, references=references, **sorted_out)
+    return DatabaseRules(counts=counts, formulas=formulas, checks=checks, references=references, **sorted_out)
 
 
 class _Line:
@@ -146,10 +149,29 @@ class _Line:
         lines = f"not ({flag} = false and ({told}))\nnot ({flag} = true and not ({told}))"
         return (replace(rule, denied=tuple(Constraints.parse(lines, source=self.source))),)
 
-    def _constraints(self) -> Sequence[RowRule | PairRule]:
-        tokens = tokenize(self.text, source=self.source, line=self.number)
-        text = "".join(_joined(tokens, self.database))
-        return [self._sorted(each) for each in Constraints.parse(text, source=self.source)]
+    def _constraints(self) -> Sequence[RowRule | PairRule | SqlCheck]:
+        try:
+            tokens = tokenize(self.text, source=self.source, line=self.number)
+            text = "".join(_joined(tokens, self.database))
+            parsed = Constraints.parse(text, source=self.source)
+        except KaminoError:
+            if not is_check(self.text):
+                raise
+            return (self._check(),)
+        names = {name.partition(".")[0] for each in parsed for name in each.attributes}
+        is_public = any(n in self.database.tables and self.database[n].role is Role.PUBLIC for n in names)
+        if is_public and is_check(self.text) and all(each.is_unary for each in parsed):
+            return (self._check(),)
+        return [self._sorted(each) for each in parsed]
+
+    def _check(self) -> SqlCheck:
+        """A check that the language of constraints does not say, or one with public columns, as a condition of SQL."""
+        sql, columns = columns_of(self.text)
+        for table, column in columns:
+            self._check_column(table, column)
+        tables = tuple(dict.fromkeys(table for table, _ in columns))
+        names = tuple(dict.fromkeys(dotted(table, column) for table, column in columns))
+        return SqlCheck(table=self._lowest(tables), sql=sql, tables=tables, columns=names, text=self.text)
 
     def _sorted(self, constraint: DenialConstraint) -> RowRule | PairRule:
         if not constraint.is_hard:

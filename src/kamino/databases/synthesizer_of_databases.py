@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from kamino.databases.fitting import FittedDatabase
-    from kamino.databases.layout import Layout
+    from kamino.databases.fitting_levels import FittedDatabase
+    from kamino.databases.family_layout import Layout
     from kamino.databases.table_sets import TableSet
 
 CERTIFICATE = "certificate.json"
@@ -94,7 +94,7 @@ class DatabaseSynthesizer:
         return self._laid_out(_open(tables, self.database))
 
     def _laid_out(self, source: TableSet) -> Layout:
-        from kamino.databases.layout import lay_out
+        from kamino.databases.family_layout import lay_out
 
         public = {name: source.public(name) for name in self.database.public}
         _check_public(self.database, public)
@@ -102,7 +102,7 @@ class DatabaseSynthesizer:
 
     def fit(self, tables: object, *, progress: Progress = silent) -> DatabaseSynthesizer:
         """Spend the budget on a database: a folder with a file for each table, or frames by name."""
-        from kamino.databases.fitting import check_private, fit_database
+        from kamino.databases.fitting_levels import check_private, fit_database
         from kamino.databases.table_sets import FrameTables
         from kamino.privacy import Gate, PrivacyUnit, SeededNoise
 

@@ -97,6 +97,17 @@ class Formula:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SqlCheck:
+    """A condition of SQL that no row of `table` makes false, with its owners and the public rows that they name."""
+
+    table: str
+    sql: str
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatabaseRules:
     """All that is said of a database beside its schema."""
 
@@ -106,19 +117,21 @@ class DatabaseRules:
     cardinalities: tuple[Cardinality, ...] = ()
     counts: tuple[CountRule, ...] = ()
     formulas: tuple[Formula, ...] = ()
+    checks: tuple[SqlCheck, ...] = ()
     references: tuple[ForeignKey, ...] = ()
 
     def texts(self) -> tuple[str, ...]:
         """Each rule as it was written, once."""
         return tuple(dict.fromkeys(each.text for each in self._all()))
 
-    def _all(self) -> Iterator[RowRule | PairRule | Numbering | Cardinality | CountRule | Formula]:
+    def _all(self) -> Iterator[RowRule | PairRule | Numbering | Cardinality | CountRule | Formula | SqlCheck]:
         yield from self.rows
         yield from self.pairs
         yield from self.numberings
         yield from self.cardinalities
         yield from self.counts
         yield from self.formulas
+        yield from self.checks
 
 
 def equal_on(constraint: DenialConstraint) -> frozenset[str]:

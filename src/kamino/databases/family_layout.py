@@ -17,11 +17,13 @@ import pyarrow as pa
 from kamino.constraints import DenialConstraint
 from kamino.constraints.tree import Column, Comparison, Operator
 from kamino.databases.formula_lines import CompiledFormula, in_order
-from kamino.databases.table_rules import CountRule, DatabaseRules, dotted
+from kamino.databases.implied_domains import narrowed
+from kamino.databases.sql_checks import keys_read
+from kamino.databases.table_rules import CountRule, DatabaseRules, SqlCheck, dotted
 from kamino.engine.families import ColumnOf, CountOf, MeetsOf, Sample, SampleColumn
 from kamino.errors import SchemaError
 from kamino.schema import Attribute, Boolean, Categorical, Integer, Key
-from kamino.schema.database import Database, ForeignKey, Role
+from kamino.schema.database import Database, ForeignKey
 
 #: Samples of each family, where it has more rows than one: four take half of the chance of choosing off, at no noise.
 ROWS = 4
@@ -108,6 +110,23 @@ class Layout:
         return ROWS if len(self.levels) > 1 else 1
 
     @cached_property
+    def matched(self) -> tuple[ForeignKey, ...]:
+        """The foreign keys of several columns to public tables: their rows are chosen when the others are drawn."""
+        return tuple(k for name in self.database.private for k in self.database.named_keys(name) if len(k.columns) > 1)
+
+    @cached_property
+    def matching(self) -> frozenset[str]:
+        """The texts of the checks by which rows of public tables are chosen."""
+        chosen = {(k.table, k.references) for k in self.matched}
+        return frozenset(
+            c.text for c in self.rules.checks if any((c.table, name) in chosen for name in c.tables)
+        )
+
+    def redrawn(self, level: Level) -> tuple[SqlCheck, ...]:
+        """The checks of SQL on the rows of a level for which rows are drawn anew."""
+        return tuple(c for c in self.rules.checks if c.table == level.table and c.text not in self.matching)
+
+    @cached_property
     def formulas(self) -> tuple[CompiledFormula, ...]:
         """The derived columns, each after those it reads."""
         return in_order(self.rules.formulas, self.database)
@@ -128,6 +147,8 @@ def lay_out(database: Database, rules: DatabaseRules, public: Mapping[str, pa.Ta
     """
     maker = _Maker(database, rules, public)
     levels = tuple(maker.level(name) for name in database.private)
+    if not maker.problems:
+        maker.attributes |= narrowed(maker.attributes, rules, maker.problems)
     if maker.problems:
         raise SchemaError("\n".join(maker.problems))
     return Layout(database=database, rules=rules, public=public, levels=levels, attributes=maker.attributes)
@@ -152,6 +173,13 @@ class _Maker:
         beside = self._beside(name)
         context = dict(self._context(path[:-1], beside))
         pairs = self._pairs(name, numbers)
+        self._check_checks(name, {**context, **own})
+        again = [c for c in self.rules.checks if c.table == name]
+        if pairs and again and len(path) > 1:
+            self.problems.append(
+                f"{again[0].text!r}: found a check for which rows are drawn anew beside rules on two rows of {name}, which "
+                "is not supported below the root yet"
+            )
         return Level(
             table=name,
             path=path,
@@ -176,12 +204,14 @@ class _Maker:
             self.attributes[flag] = Boolean()
             yield flag, MeetsOf(table=name, where=_conditions(rule))
         keys = {k.columns[0]: k for k in self.database.named_keys(name) if len(k.columns) == 1}
-        for key in self.database.named_keys(name):
-            if len(key.columns) > 1:
-                self.problems.append(f"{key}: found a key of {len(key.columns)} columns to a public table, which is not supported yet")
+        several = [k for k in self.database.named_keys(name) if len(k.columns) > 1]
+        found_later = {c for k in several for c in free_columns(k, self.database)}
+        for key in several:
+            if not free_columns(key, self.database):
+                self.problems.append(f"{key}: found a key all of whose columns are keys by themselves, which is not supported yet")
         for column, attribute in table.known.attributes.items():
             whole = dotted(name, column)
-            if whole in self.derived or isinstance(attribute, Key):
+            if whole in self.derived or isinstance(attribute, Key) or column in found_later:
                 continue
             if whole in counted:
                 self.attributes[whole] = self._count_attribute(name, counted[whole], attribute)
@@ -270,16 +300,23 @@ class _Maker:
             kept.append(_with_owner(constraint, name, by))
         return tuple(kept)
 
+    def _check_checks(self, name: str, columns: Mapping[str, SampleColumn]) -> None:
+        """Refuse checks of SQL that read what is not drawn."""
+        matched = {k.references for k in self.database.named_keys(name) if len(k.columns) > 1}
+        for check in self.rules.checks:
+            unknown = [c for c in keys_read(check, self.database) if c not in columns]
+            if check.table == name and unknown and not matched & set(check.tables):
+                self.problems.append(
+                    f"{check.text!r}: found a check of {unknown[0]}, which is made up or derived; expected other columns"
+                )
+
     def _rules(self, name: str, columns: Mapping[str, SampleColumn]) -> Iterator[DenialConstraint]:
         for rule in self.rules.rows:
             if rule.table != name:
                 continue
             named = set(rule.constraint.attributes)
-            public = [t for t in rule.tables if self.database[t].role is Role.PUBLIC]
             unknown = sorted(named - set(columns))
-            if public:
-                self.problems.append(f"{rule.text!r}: found a check with columns of {public[0]}, which is not supported yet")
-            elif unknown:
+            if unknown:
                 self.problems.append(
                     f"{rule.text!r}: found a check of {unknown[0]}, which is made up or derived; expected other columns"
                 )
@@ -291,6 +328,13 @@ class _Maker:
             if count.where and count.parent == name:
                 most = Column(count_name(name, count.child, self.rules))
                 yield DenialConstraint(predicates=(Comparison(Column(dotted(name, count.column)), Operator.GT, most),))
+
+
+def free_columns(key: ForeignKey, database: Database) -> tuple[str, ...]:
+    """The columns of a foreign key of several columns that are not drawn by themselves: no other key has them."""
+    others = {c for k in database[key.table].foreign_keys if k is not key for c in k.columns}
+    schema = database[key.table].known
+    return tuple(c for c in key.columns if c not in others and not isinstance(schema[c], Key))
 
 
 def nullable(attribute: Attribute) -> Attribute:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from kamino.constraints import Constraints, DenialConstraint
-from kamino.databases.layout import Layout, Level, other_name
+from kamino.databases.family_layout import Layout, Level, other_name
 from kamino.engine import MemoryMeasurer, encode, share_close
 from kamino.engine.families import Families, OwnedTable, Sample
 from kamino.model import order_attributes, plan_marginal
@@ -41,6 +41,7 @@ class FittedLevel:
     differences: Mapping[str, Difference]
     rules: tuple[DenialConstraint, ...]
     held: tuple[DenialConstraint, ...]
+    redrawn: tuple[DenialConstraint, ...]
     model: MarginalModel
     context: tuple[str, ...]
     own: tuple[str, ...]
@@ -165,7 +166,8 @@ def _fit(
     schema = Schema(attributes={name: attributes[name] for name in (*context, *level.drawn)})
     bound = Constraints(level.rules).bind(schema_types(schema))
     plain = Codec(schema)
-    differences = _allowed(ordered_dates(bound, plain), level)
+    orders = Constraints(tuple(c for c in bound if len(c.predicates) == 1 and len(c.attributes) == 2))
+    differences = _allowed(ordered_dates(orders, plain), level)
     private = families.sample(wanted)
     spent = 0.0
     near = {} if gate.budget.is_private or mu_squared else {}
@@ -176,8 +178,10 @@ def _fit(
     named = frozenset(name for constraint in bound for name in constraint.attributes)
     differences |= _allowed(choose_bases(near, named | set(differences)), level)
     codec = Codec(schema, differences)
-    held = tuple(c for c in bound if kept_by(differences, c, codec))
-    rules = tuple(c for c in bound if c not in held)
+    held = tuple(c for c in bound if kept_by(differences, c, plain))
+    # What asks more of a date that is a distance is kept by drawing such rows anew.
+    redrawn = tuple(c for c in bound if c not in held and set(differences) & set(c.attributes))
+    rules = tuple(c for c in bound if c not in held and c not in redrawn)
     own = (*level.placed, *(n for n in _in_turn(codec, level) if n not in level.placed))
     codes = encode(private, codec)
     noise = multiplier_for(mu_squared - spent)
@@ -198,6 +202,7 @@ def _fit(
         differences=differences,
         rules=rules,
         held=held,
+        redrawn=redrawn,
         model=model,
         context=context,
         own=own,
