@@ -16,6 +16,7 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.constraints import Constraints
+    from kamino.databases.synthesizer_of_databases import DatabaseSynthesizer
     from kamino.errors import (
         BudgetError,
         CancelledError,
@@ -57,6 +58,7 @@ __all__ = [
     "ConstraintError",
     "ConstraintErrors",
     "Constraints",
+    "DatabaseSynthesizer",
     "Engine",
     "InputError",
     "Job",
@@ -101,6 +103,7 @@ _HOMES = {
     **dict.fromkeys(_PIPELINE, "pipeline"),
     "verify": "pipeline",
     "Constraints": "constraints",
+    "DatabaseSynthesizer": "databases.synthesizer_of_databases",
     "Neighbours": "privacy",
     "Reading": "io",
     "Sampling": "sampling",

@@ -31,6 +31,7 @@ STAGES = (
     "sampling",
     "evaluate",
     "pipeline",
+    "databases",
     "audit",
     "planted",
     "cli",
@@ -70,7 +71,7 @@ def allowed(stage: str) -> set[str]:
     below = set(STAGES[: STAGES.index(stage) + 1])
     if stage in ("audit", "planted"):
         return below | {"testing", "io"}
-    return below | ({"io", "datasets"} if stage in ("pipeline", "cli") else set())
+    return below | ({"io", "datasets"} if stage in ("pipeline", "databases", "cli") else set())
 
 
 def test_imports_point_one_way() -> None:

@@ -69,7 +69,7 @@ class Gate:
             )
         self.ledger = Ledger(budget, unit=self.unit, mark=self.noise.mark)
         self._tape: Tape = tape or LiveTape()
-        self._rows_selected = self.unit.column is None
+        self._rows_selected = self.unit.column is None and self.unit.family is None
         self._before: tuple[Watch, ...] = ()
         self._after: tuple[Watch, ...] = ()
 
@@ -102,6 +102,8 @@ class Gate:
         A table that is read in parts stays one. Must come before any release when the unit has a column: later releases
         count on it.
         """
+        if self.unit.family is not None:
+            raise PrivacyError("the privacy unit is a family, whose rows are chosen by `family_coins`.")
         if self.unit.column is None:
             return table
         names = tuple(table.schema.names)
@@ -113,14 +115,27 @@ class Gate:
         remote = table if isinstance(table, RemoteParts) else None
         if streamed is not None and remote is None and not streamed.is_ordered:
             raise PrivacyError("rows of a unit are counted off by their places, which this source does not keep.")
-        entry = Entry(kind=COINS, what=ROW_COINS, attributes=(), events=())
-        coins = self._tape.play(entry, lambda: None, lambda _: self.noise.coins())
-        self._rows_selected = True
+        coins = self._coins()
         if remote is not None:
             return select_remote(remote, self.unit.column, self.unit.max_rows, coins)
         if streamed is not None:
             return select_parts(streamed, self.unit.column, self.unit.max_rows, coins)
         return table.take(choose_rows([hash_rows(table, self.unit.column, coins)], self.unit.max_rows))
+
+    def family_coins(self) -> bytes:
+        """Return the secret bytes by which rows of a family are chosen, at most `max_rows` for each, whatever others hold.
+
+        Must come before any release when the unit is a family; whoever calls this keeps to it.
+        """
+        if self.unit.family is None:
+            raise PrivacyError(f"the privacy unit is {self.unit.describe()}, not a family.")
+        return self._coins()
+
+    def _coins(self) -> bytes:
+        """The secret bytes that choose rows; later releases count on their being chosen."""
+        entry = Entry(kind=COINS, what=ROW_COINS, attributes=(), events=())
+        self._rows_selected = True
+        return self._tape.play(entry, lambda: None, lambda _: self.noise.coins())
 
     def release_counts(
         self,

@@ -275,6 +275,7 @@ class Ledger:
                 "column": self.unit.column,
                 "max_rows": self.unit.max_rows,
                 "text": self.unit.describe(),
+                **({} if self.unit.family is None else {"family": self.unit.family}),
             },
             "mark": self.mark,
             "spent_epsilon": {relation.value: _finite(self._stated(relation)) for relation in Neighbours},

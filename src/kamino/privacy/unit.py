@@ -37,15 +37,20 @@ class PrivacyUnit:
 
     With a column, all rows with one value of it are one unit (null is a value as any other), and at most
     `max_rows` of them are kept. Every sensitivity grows with `max_rows`.
+
+    With a family, it is one row of that table with everything that hangs on it, of which so many samples are counted.
     """
 
     column: str | None = None
     max_rows: int = 1
+    family: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
             raise PrivacyError(f"max_rows is {self.max_rows!r}; expected a whole number, 1 or larger.")
-        if self.column is None and self.max_rows != 1:
+        if self.family is not None and self.column is not None:
+            raise PrivacyError("a privacy unit is a family or the rows of one value of a column; found both.")
+        if self.column is None and self.family is None and self.max_rows != 1:
             raise PrivacyError(
                 f"max_rows is {self.max_rows} but no unit column is given; name the column that says whose a row is, "
                 "for example unit='customer_id'."
@@ -53,6 +58,8 @@ class PrivacyUnit:
 
     def describe(self) -> str:
         """Say in one line what the unit is."""
+        if self.family is not None:
+            return f"one row of '{self.family}' with all rows that hang on it"
         if self.column is None:
             return "one row"
         return f"all rows with one value of '{self.column}', at most {self.max_rows} of them kept"

@@ -75,7 +75,15 @@ def synth(
 
     Whose privacy is promised is yours to say: by default that of one row. If a person has several rows, name the column
     that tells persons apart with --unit; a table with such a column is refused until you do, or say --unit row.
+
+    With a schema of several tables, DATA and OUT are folders with a file for each table (see docs/databases.md).
     """
+    if asked.schema is not None and _is_of_several_tables(asked.schema):
+        from kamino.cli.commands.synth_database import synth_database
+
+        unused = {"workers": workers, "save_model": save_model, "release_note": release_note, "sign": sign}
+        synth_database(data, output, asked, rows, dry_run, {**unused, "spreadsheet_safe": spreadsheet_safe})
+        return
     synthesizer = asked.synthesizer()
     use, settings = asked.ledger, synthesizer.settings
     public = (asked.schema, asked.constraints, *synthesizer.reference_files)
@@ -127,6 +135,12 @@ def synth(
         tell(stands)
     if unsaved is not None:
         raise unsaved
+
+
+def _is_of_several_tables(schema: Path) -> bool:
+    from kamino.databases.synthesizer_of_databases import is_database
+
+    return is_database(schema)
 
 
 def _save(synthesizer: Synthesizer, path: Path | None) -> ModelError | None:
