@@ -17,8 +17,8 @@ from kamino.errors import InputError, visible
 from kamino.io.text import read_text
 from kamino.pipeline import Engine, Job, Settings
 from kamino.pipeline.ledgering import RunFacts, standing
-from kamino.pipeline.run_source import RunRequest
 from kamino.pipeline.output.release_mark import spent_of
+from kamino.pipeline.run_source import RunRequest
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Schema, check_columns
