@@ -102,7 +102,7 @@ def test_sure_owners_are_followed() -> None:
 
 
 def test_values_of_a_bin_are_shared_out() -> None:
-    """Two bins of 40 values each: of one, two owners have 70 and 30 rows in a hundred; the other has but one of them."""
+    """Two bins of 40 values each: of one, two owners have 70 and 30 rows in a hundred; the other has but one."""
     bins = np.repeat([0, 1], 40)
     expected = np.where(bins == 0, np.array([[7.0], [3.0]]), np.array([[10.0], [0.0]]))
     owner = assign_owners(expected, expected.sum(axis=1), bins=bins)
@@ -112,7 +112,7 @@ def test_values_of_a_bin_are_shared_out() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_values_add_up_to_their_owners(seed: int) -> None:
-    """Values of any sizes, in bins of many: the rows of each owner's values are its own within two rows in a hundred."""
+    """Values of any sizes, in bins of many: the rows of each owner's values are its own, but for two in a hundred."""
     rng = np.random.default_rng(seed)
     size, bins = rng.gamma(1.0, 5.0, 400) + 0.5, rng.integers(0, 4, 400)
     share = rng.dirichlet(np.full(15, 2.0), 4)

@@ -130,7 +130,7 @@ class _Needs:
 
 
 def nearer_by(left: FloatArray, wanted: FloatArray, mass: float) -> FloatArray:
-    """Return by how much rows of one value bring what owners have nearer to what they want: in rows, then in squares."""
+    """Return how much nearer to what owners want rows of one value bring them: in rows, then in squares."""
     beyond = 2 * left - mass
     return np.asarray(np.clip(beyond / mass, -1.0, 1.0) + beyond / np.maximum(wanted, mass))
 
