@@ -62,3 +62,19 @@ def test_rare_values_of_a_link_stay_rare() -> None:
     model = fit_marginal(MemoryMeasurer(table), attributes, noise_multiplier=0.1, hints=hints)
     drawn = model.sample(30_000, rng)["wide"]
     assert np.mean(drawn >= 20) == pytest.approx(0.05, abs=0.006)
+
+
+def test_ordered_left_sides_stay_in_the_model() -> None:
+    """800 days with four kinds in no order, and an amount that grows from day to day: it still does."""
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 800, 16_000)
+    table = {"day": day, "kind": rng.integers(0, 4, 800)[day], "amount": day // 100}
+    attributes = (
+        ModelAttribute(name="day", size=800, ordered=True),
+        ModelAttribute(name="kind", size=4),
+        ModelAttribute(name="amount", size=8, ordered=True),
+    )
+    hints = Hints(functional=(("day", "kind"),), together=(("day", "kind"),), tied=frozenset(("day", "kind")))
+    model = fit_marginal(MemoryMeasurer(table), attributes, noise_multiplier=0.1, chains=(("kind", "day"),), hints=hints)
+    drawn = model.sample(16_000, rng)
+    assert np.corrcoef(drawn["day"], drawn["amount"])[0, 1] > 0.95

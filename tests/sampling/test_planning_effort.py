@@ -13,6 +13,7 @@ import pytest
 from kamino.constraints import Constraints
 from kamino.errors import SamplingError
 from kamino.sampling import build_plan, require
+from kamino.sampling.plan.sampling_plan import StepKind
 from kamino.schema import Codec, Integer, Schema
 
 SHAPES = {
@@ -46,6 +47,19 @@ def test_fifty_dependencies_are_planned_quickly(shape: str) -> None:
     seconds, mebibytes = map(float, ran.stdout.split())
     assert seconds < 2
     assert mebibytes < 400
+
+
+@pytest.mark.parametrize("length", [20, 45])
+@pytest.mark.parametrize("shape", ["chain", "star", "tree", "narrowing"])
+def test_long_chains_are_drawn_in_order(shape: str, length: int) -> None:
+    """What is cheap at first, attributes with no rule between them, would leave others between both their sides."""
+    left = {"chain": lambda i: i, "star": lambda i: 0, "tree": lambda i: i * 7 % (i + 1), "narrowing": lambda i: i}[
+        shape
+    ]
+    most = [int(2000 * 0.9**i) + 2 if shape == "narrowing" else 199 for i in range(length + 1)]
+    codec = Codec(Schema(attributes={f"a{i}": Integer(min=0, max=size) for i, size in enumerate(most)}))
+    rules = Constraints.parse("\n".join(f"a{left(i)} -> a{i + 1}" for i in range(length)))
+    assert all(step.kind is not StepKind.INDEXED for step in build_plan(codec, rules).steps)
 
 
 def test_many_clashing_checks_are_refused_quickly() -> None:

@@ -101,6 +101,30 @@ def test_sure_owners_are_followed() -> None:
     assert np.array_equal(assign_owners(expected, expected.sum(axis=1)), truth)
 
 
+def test_values_of_a_bin_are_shared_out() -> None:
+    """Two bins of 40 values each: of one, two owners have 70 and 30 rows in a hundred; the other has but one."""
+    bins = np.repeat([0, 1], 40)
+    expected = np.where(bins == 0, np.array([[7.0], [3.0]]), np.array([[10.0], [0.0]]))
+    owner = assign_owners(expected, expected.sum(axis=1), bins=bins)
+    assert np.bincount(owner[bins == 0], minlength=2).tolist() == [28, 12]
+    assert np.all(owner[bins == 1] == 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_add_up_to_their_owners(seed: int) -> None:
+    """Values of any sizes, in bins of many: the rows of each owner's values are its own, but for two in a hundred."""
+    rng = np.random.default_rng(seed)
+    size, bins = rng.gamma(1.0, 5.0, 400) + 0.5, rng.integers(0, 4, 400)
+    share = rng.dirichlet(np.full(15, 2.0), 4)
+    expected = (share[bins] * size[:, None]).T
+    owner = assign_owners(expected, expected.sum(axis=1), bins=bins)
+    given = np.zeros((4, 15))
+    np.add.at(given, (bins, owner), size)
+    wanted = np.stack([expected[:, bins == each].sum(axis=1) for each in range(4)])
+    assert np.abs(given - wanted).sum() / 2 < 0.04 * wanted.sum()
+    assert np.abs((given - wanted).sum(axis=0)).sum() / 2 < 0.02 * wanted.sum()
+
+
 def test_every_owner_has_a_value() -> None:
     """One owner is the likeliest of every value; it must not take them all."""
     wanted = np.array([900.0, 60.0, 30.0, 10.0])

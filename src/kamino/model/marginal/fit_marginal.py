@@ -19,7 +19,7 @@ from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.graph.masks import apply_masks, join_masks
-from kamino.model.marginal.maps.links import Link, plan_links, shared_out
+from kamino.model.marginal.maps.links import Link, can_link, plan_links, shared_out
 from kamino.model.marginal.maps.part_maps import as_steps, known_masks, measure_part_maps
 from kamino.model.marginal.maps.relations import measure_relations
 from kamino.model.marginal.maps.step_maps import StepMap, cut_at_steps, measure_step_maps, step_masks
@@ -90,7 +90,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     links = plan_links(
         frame.sizes,
         [a.size for a in attributes],
-        functional,
+        [(x, y) for x, y in functional if can_link(attributes[x], attributes[y])],
         num_rows=num_rows,
         noise_multiplier=plan.deviation,
         most_share=settings.shares.links,

@@ -229,8 +229,8 @@ class _Draft:
     @property
     def linked(self) -> tuple[tuple[str, str], ...]:
         """The dependencies from a wide attribute to a small one."""
-        sizes = {a.name: a.size for a in self.attributes}
-        return tuple((x, y) for x, y in self.hints.functional if can_link(sizes[x], sizes[y]))
+        named = {a.name: a for a in self.attributes}
+        return tuple((x, y) for x, y in self.hints.functional if can_link(named[x], named[y]))
 
     def schedule(self) -> Schedule:
         """All parts, in the order in which a fit comes to them."""

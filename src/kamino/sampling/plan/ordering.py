@@ -75,9 +75,14 @@ def _components(groups: Iterable[Sequence[str]]) -> list[set[str]]:
 def _cheapest(names: Sequence[str], rules: Rules) -> tuple[str, ...]:
     """Follow the cheapest order of each set of attributes; a step's cost depends on the set before it only.
 
-    A set is a number with one bit for each attribute.
+    A set is a number with one bit for each attribute. Where not all sets are followed, those that begin an order along
+    the dependencies are: what is cheap at first, attributes with no rule between them, is dear in the end.
+
+    Guarantees:
+        Chains and trees of dependencies of any length need no row-by-row step.  [test_long_chains_are_drawn_in_order]
     """
     costs = _StepCosts(names, rules)
+    guides = [{sum(1 << place for place in order[:end]) for end in range(len(names))} for order in _along(names, rules)]
     beam = _BEAM if len(names) <= _WIDE else max(_NARROW_BEAM, _BEAM * _WIDE**2 // len(names) ** 2)
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for position in range(len(names)):
@@ -92,8 +97,32 @@ def _cheapest(names: Sequence[str], rules: Rules) -> tuple[str, ...]:
                 if key not in grown or total < grown[key][0] - 1e-12:
                     grown[key] = (total, (*order, place))
         best = dict(sorted(grown.items(), key=lambda item: item[1][0])[:beam])
+        best |= {key: grown[key] for guide in guides for key in guide & grown.keys()}
     ((_, order),) = best.values()
     return tuple(names[place] for place in order)
+
+
+def _along(names: Sequence[str], rules: Rules) -> list[list[int]]:
+    """Return two orders along the dependencies: right sides before left sides, and left sides before right sides."""
+    place = {name: i for i, name in enumerate(names)}
+    links = {(place[x], place[d.right]) for d in rules.dependencies if d.right in place for x in d.left if x in place}
+    sizes = [rules.sizes[name] for name in names]
+    return [_topological(sizes, links), _topological(sizes, {(right, left) for left, right in links})]
+
+
+def _topological(sizes: Sequence[int], links: set[tuple[int, int]]) -> list[int]:
+    """Order places so that the second of each link comes before the first, small ones first; cycles are cut there."""
+    waits: dict[int, set[int]] = {place: set() for place in range(len(sizes))}
+    for after, before in links - {(place, place) for place in waits}:
+        waits[after].add(before)
+    order: list[int] = []
+    while waits:
+        place = min(waits, key=lambda each: (bool(waits[each]), sizes[each], each))
+        del waits[place]
+        order.append(place)
+        for others in waits.values():
+            others.discard(place)
+    return order
 
 
 class _StepCosts:

@@ -43,15 +43,15 @@ def find_clear_lines(
         if each.attributes not in tables or each.group is not None:
             continue
         x, y = tables[each.attributes]
-        lines = lambda table: table if x < y else table.T
-        counts = each.counts
-        model = answers[(x, y) if x < y else (y, x)]
+        counts, model = each.counts, answers[min(x, y), max(x, y)]
         if each.is_interaction:
             # What interactions do not tell is in the model's margins.
             counts = counts + model - interactions_of(model)
-        open_ = _open(frame, x, y, lines(counts), lines(model), float(each.sigma.max()))
+        if x > y:
+            counts, model = counts.T, model.T
+        open_ = _open(frame, x, y, counts, model, float(each.sigma.max())).astype(float)
         if not open_.all():
-            found[each.attributes] = lines(open_.astype(float))
+            found[each.attributes] = open_ if x < y else open_.T
     return found
 
 

@@ -19,7 +19,7 @@ from kamino.model.marginal.columns.histogram import Histogram
 from kamino.model.marginal.frame import Frame
 from kamino.model.marginal.graph.measurement import LEAST_SIGMA
 from kamino.model.marginal.purse import Purse
-from kamino.model.protocol import Cells, CodeMap, FloatArray, Measurer
+from kamino.model.protocol import Cells, CodeMap, FloatArray, Measurer, ModelAttribute
 
 #: An attribute with at least this many values may be linked instead of modelled.
 WIDE = 64
@@ -48,8 +48,20 @@ class Link:
     share: float
 
 
-def can_link(wide: int, small: int) -> bool:
-    """Whether the sizes of two domains, of a dependency wide -> small, allow a link at all."""
+def can_link(wide: ModelAttribute, small: ModelAttribute) -> bool:
+    """Whether the domains of a dependency wide -> small allow a link at all.
+
+    A linked attribute leaves the model. One that is ordered stays there, in bins: what goes with a date or an amount
+    goes with the dates and amounts beside it, too.
+
+    Guarantees:
+        Ordered left sides keep what goes with them.  [test_ordered_left_sides_stay_in_the_model]
+    """
+    return not wide.ordered and is_wide(wide.size, small.size)
+
+
+def is_wide(wide: int, small: int) -> bool:
+    """Whether a domain of so many values, beside one of so few, is too wide for the model."""
     return wide >= WIDE and small < wide
 
 
@@ -75,7 +87,7 @@ def plan_links(
         late = wide not in places or small not in places or places[wide] > places[small]
         fits = sizes[wide] * frame_sizes[small] <= MOST_LINK_CELLS and frame_sizes[small] > 1
         clear = num_rows / sizes[wide] >= CLEAR * noise_multiplier / math.sqrt(most_share)
-        if can_link(sizes[wide], sizes[small]) and late and fits and clear and wide not in needed:
+        if is_wide(sizes[wide], sizes[small]) and late and fits and clear and wide not in needed:
             owners.setdefault(wide, []).append(small)
     # A wide attribute leaves the model, so it cannot own another one.
     kept = {w: tuple(sorted(o for o in found if o not in owners)) for w, found in owners.items()}
@@ -145,7 +157,7 @@ def measure_link(
         margin = joint.sum(axis=tuple(axis for axis in range(joint.ndim) if axis != place))
         table = noisy.reshape(len(runs), frame.sizes[owner])
         lines.append(Line(table=table, owners=margin, sigma=max(multiplier, LEAST_SIGMA)))
-    counts = counts_by_lines(histogram, lines) if not frame.attributes[link.wide].ordered else histogram.counts
+    counts = counts_by_lines(histogram, lines)
     typical = max(float(counts.sum()) / len(runs), 1.0)
     size = np.maximum(counts, LEAST_TYPICAL * typical)
     known = np.maximum(counts, 0.0)

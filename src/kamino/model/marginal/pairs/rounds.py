@@ -89,9 +89,10 @@ class RoundPlan:
     `rounds` are the planned releases of each: distances (of pairs; in one round, of triples too), then marginals.
     `reserved` is the share of the budget kept for later, `forced` are pairs that the first round measures in any case,
     `joined` attributes that must share a clique, `determined` what is known to be a function of what, `functional` the
-    pairs (X, Y) of dependencies X -> Y. With `recounts`, the attributes of `histograms` may be counted again, value by value. Pairs that checks compare are
-    read by differences, in at most `gaps` groups (0: not at all). After the last round `parities` are measured. With
-    `shared_nulls`, attributes that seem to be null in the same rows are held to that.
+    pairs (X, Y) of dependencies X -> Y. With `recounts`, the attributes of `histograms` may be counted again, value by
+    value. Pairs that checks compare are read by differences, in at most `gaps` groups (0: not at all). After the last
+    round `parities` are measured. With `shared_nulls`, attributes that seem to be null in the same rows are held to
+    that.
     """
 
     rounds: tuple[tuple[PlannedRelease, ...], ...]

@@ -14,7 +14,10 @@ import numpy as np
 
 from kamino.arrays import FloatArray, IntArray
 
-_SURE = 0.5
+#: A value is its likeliest owner's if that has this part of its rows; one of a bin of many, if it has all but a few.
+_SURE, _WHOLLY = 0.5, 0.999
+#: Values whose owner is not sure choose again so often, knowing what all others have, if there are no more than this.
+_AGAIN, _CHOOSE_AGAIN = 2, 20_000
 
 
 class Owner(enum.IntEnum):
@@ -38,8 +41,10 @@ def assign_owners(
     Guarantees:
         Every owner with rows has a value, if there are enough.  [test_every_owner_has_a_value]
         Where the model is sure, it is followed.  [test_sure_owners_are_followed]
+        Values of one bin are shared out among its owners.  [test_values_of_a_bin_are_shared_out]
         Frequent values go to large owners.  [test_frequent_values_go_to_large_owners]
         Owners have values where their rows are expected.  [test_owners_have_values_in_their_bins]
+        Values of an owner have as many rows as it has, as nearly as can be.  [test_values_add_up_to_their_owners]
     """
     num_values = expected.shape[1]
     owner = np.full(num_values, Owner.NOBODY, dtype=np.int64)
@@ -51,14 +56,21 @@ def assign_owners(
     sure = np.divide(expected[best, np.arange(num_values)], mass, out=np.zeros(num_values), where=mass > 0)
     by_value = np.ascontiguousarray(expected.T)
     needs = _Needs(by_value, wanted, np.zeros(num_values, dtype=np.int64) if bins is None else bins)
-    first = open_values[sure[open_values] >= _SURE]
-    others = open_values[sure[open_values] < _SURE]
+    # What the model knows of a bin of many values is how they are shared out, not whose each of them is.
+    own = np.ones(num_values, np.bool_) if bins is None else np.bincount(bins)[bins] == 1
+    is_sure = ((sure >= _SURE) & own | (sure >= _WHOLLY))[open_values]
+    first, others = open_values[is_sure], open_values[~is_sure]
     for value in first[np.argsort(-sure[first], kind="stable")].tolist():
         owner[value] = best[value]
         needs.give(value, int(best[value]))
     for value in others[np.argsort(-mass[others], kind="stable")].tolist():
         owner[value] = needs.neediest(value)
         needs.give(value, int(owner[value]))
+    if len(others) <= _CHOOSE_AGAIN:
+        for value in others[np.argsort(-mass[others], kind="stable")].tolist() * _AGAIN:
+            needs.take_back(value, int(owner[value]))
+            owner[value] = needs.best_filled(value, int(owner[value]))
+            needs.give(value, int(owner[value]))
     _give_every_owner_a_value(owner, by_value, wanted, frozenset(open_values.tolist()))
     return owner
 
@@ -77,6 +89,7 @@ class _Needs:
         if len(held):
             self._left_here[held] = np.add.reduceat(by_value[order], begin, axis=0)
         self._is_open_here = self._left_here > 0
+        self._wanted, self._wanted_here = self._left.copy(), self._left_here.copy()
 
     def give(self, value: int, owner: int) -> None:
         """Take note that a value has an owner."""
@@ -86,6 +99,26 @@ class _Needs:
         self._left_here[own_bin, owner] -= self._mass[value]
         self._is_open_here[own_bin, owner] = self._left_here[own_bin, owner] > 0
 
+    def take_back(self, value: int, owner: int) -> None:
+        """Take note that a value has no owner any more."""
+        own_bin = self._bins[value]
+        self._left[owner] += self._mass[value]
+        self._left_here[own_bin, owner] += self._mass[value]
+
+    def best_filled(self, value: int, before: int) -> int:
+        """Return the owner whose rows, in the value's bin and in all, come nearest to its values by this one.
+
+        It is one that needs some in the bin and may have the value, or the one that had it `before`.
+        """
+        mass, own_bin = self._mass[value], self._bins[value]
+        if mass <= 0:
+            return before
+        gain = nearer_by(self._left_here[own_bin], self._wanted_here[own_bin], mass)
+        gain += nearer_by(self._left, self._wanted, mass)
+        gain[(self._left_here[own_bin] <= 0) | (self._likely[value] <= 0)] = -np.inf
+        best = int(np.argmax(gain))
+        return best if np.isfinite(gain[best]) else before
+
     def neediest(self, value: int) -> int:
         """Return the owner that needs most, of those likely to have a value: one that needs some in its bin, if any."""
         needed = self._likely[value] * self._open
@@ -94,6 +127,12 @@ class _Needs:
             if each[owner] > 0:
                 return owner
         return int(self._likely[value].argmax())
+
+
+def nearer_by(left: FloatArray, wanted: FloatArray, mass: float) -> FloatArray:
+    """Return how much nearer to what owners want rows of one value bring them: in rows, then in squares."""
+    beyond = 2 * left - mass
+    return np.asarray(np.clip(beyond / mass, -1.0, 1.0) + beyond / np.maximum(wanted, mass))
 
 
 def _give_every_owner_a_value(
