@@ -213,6 +213,7 @@ def checked(rows: int, folder: Path) -> Job:
 
 SOFT_ORDER = "soft: not (t1.state = t2.state and t1.salary > t2.salary and t1.rate < t2.rate)"
 SOFT_DEPENDENCY = "soft: state, place -> office"
+ORDER = "not (t1.g = t2.g and t1.x < t2.x and t1.a > t2.a)"
 GENERAL = "not (t1.a < t2.a and t1.b < t2.b and t1.c > t2.c)"
 
 LAWS: Mapping[str, Law] = {
@@ -223,11 +224,17 @@ LAWS: Mapping[str, Law] = {
         small=(20_000, 80_000),
     ),
     "columns": Law(
-        unit="columns", build=lambda folder, n: synth(wide(n), "", folder), sizes=(25, 50, 100, 200), small=(10, 20),
+        unit="columns",
+        build=lambda folder, n: synth(wide(n), "", folder),
+        sizes=(25, 50, 100, 200),
+        small=(10, 20),
         exponent=2.0,
     ),
     "one domain": Law(
-        unit="values", build=lambda folder, n: synth(named(n), "", folder), sizes=(1_000, 10_000, 100_000), small=(500, 4_000),
+        unit="values",
+        build=lambda folder, n: synth(named(n), "", folder),
+        sizes=(1_000, 10_000, 100_000),
+        small=(500, 4_000),
     ),
     **{
         f"dependencies, {shape}": Law(
@@ -240,53 +247,87 @@ LAWS: Mapping[str, Law] = {
         for shape in ("star", "chain", "diamond", "random")
     },
     "checks": Law(
-        unit="checks", build=lambda folder, n: synth(*compared(n), folder), sizes=(20, 190, 1_000), exponent=2.0,
-        small=(3, 10), seconds=dict.fromkeys((20, 190, 1_000), 60.0),
+        unit="checks",
+        build=lambda folder, n: synth(*compared(n), folder),
+        sizes=(20, 190, 1_000),
+        exponent=2.0,
+        small=(3, 10),
+        seconds=dict.fromkeys((20, 190, 1_000), 60.0),
     ),
     "orders without a group": Law(
-        unit="orders", build=lambda folder, n: synth(ordered(n), orders(n), folder), sizes=(5, 10, 20), small=(2, 6),
+        unit="orders",
+        build=lambda folder, n: synth(ordered(n), orders(n), folder),
+        sizes=(5, 10, 20),
+        small=(2, 6),
         exponent=2.0,
     ),
     "soft order in groups": Law(
-        unit="rows", build=lambda folder, rows: synth(grouped(rows), SOFT_ORDER, folder),
-        sizes=(50_000, 200_000, 1_000_000), small=(10_000, 40_000), seconds={200_000: 12.0, 1_000_000: 60.0},
+        unit="rows",
+        build=lambda folder, rows: synth(grouped(rows), SOFT_ORDER, folder),
+        sizes=(50_000, 200_000, 1_000_000),
+        small=(10_000, 40_000),
+        seconds={200_000: 12.0, 1_000_000: 60.0},
     ),
     "soft dependency in groups": Law(
-        unit="rows", build=lambda folder, rows: synth(stray(rows), SOFT_DEPENDENCY, folder),
-        sizes=(50_000, 200_000, 1_000_000), small=(10_000, 40_000), seconds={200_000: 12.0, 1_000_000: 60.0},
+        unit="rows",
+        build=lambda folder, rows: synth(stray(rows), SOFT_DEPENDENCY, folder),
+        sizes=(50_000, 200_000, 1_000_000),
+        small=(10_000, 40_000),
+        seconds={200_000: 12.0, 1_000_000: 60.0},
     ),
     "code and name, drawn": Law(
-        unit="values", build=lambda folder, n: drawn(named(n), "code -> name\nname -> code", folder, 100_000),
-        sizes=(1_000, 4_000, 20_000, 100_000), small=(1_000, 4_000), seconds={4_000: 2.0, 100_000: 6.0},
+        unit="values",
+        build=lambda folder, n: drawn(named(n), "code -> name\nname -> code", folder, 100_000),
+        sizes=(1_000, 4_000, 20_000, 100_000),
+        small=(1_000, 4_000),
+        seconds={4_000: 2.0, 100_000: 6.0},
     ),
     "conditional check": Law(
-        unit="values", build=lambda folder, n: synth(*conditional(n), folder), sizes=(20, 50, 100), small=(10, 40),
+        unit="values",
+        build=lambda folder, n: synth(*conditional(n), folder),
+        sizes=(20, 50, 100),
+        small=(10, 40),
         seconds={100: 3.0},
     ),
     "epsilon": Law(
-        unit="epsilon", build=lambda folder, n: synth(tax(200_000, seed=1), TAX_CONSTRAINTS, folder, epsilon=n),
-        sizes=(1, 10, 100), times=1.2,
+        unit="epsilon",
+        build=lambda folder, n: synth(tax(200_000, seed=1), TAX_CONSTRAINTS, folder, epsilon=n),
+        sizes=(1, 10, 100),
+        times=1.2,
     ),
     "suggest": Law(
-        unit="rows", build=lambda folder, rows: suggested(tax(rows, seed=1), folder), sizes=(100_000, 1_000_000),
-        small=(10_000, 40_000), seconds={1_000_000: 10.0},
+        unit="rows",
+        build=lambda folder, rows: suggested(tax(rows, seed=1), folder),
+        sizes=(100_000, 1_000_000),
+        small=(10_000, 40_000),
+        seconds={1_000_000: 10.0},
     ),
     "suggest, columns": Law(
-        unit="columns", build=lambda folder, n: suggested(wide(n, 100_000), folder), sizes=(10, 20, 30), exponent=3.0,
+        unit="columns",
+        build=lambda folder, n: suggested(wide(n, 100_000), folder),
+        sizes=(10, 20, 30),
+        exponent=3.0,
         seconds={30: 10.0},
     ),
     "report": Law(
-        unit="rows", build=lambda folder, rows: reported(rows, folder), sizes=(100_000, 1_000_000),
-        small=(10_000, 40_000), seconds={1_000_000: 8.0},
+        unit="rows",
+        build=lambda folder, rows: reported(rows, folder),
+        sizes=(100_000, 1_000_000),
+        small=(10_000, 40_000),
+        seconds={1_000_000: 8.0},
     ),
     "check": Law(
-        unit="rows", build=lambda folder, rows: checked(rows, folder), sizes=(1_000_000, 4_000_000), small=(50_000, 200_000),
+        unit="rows",
+        build=lambda folder, rows: checked(rows, folder),
+        sizes=(1_000_000, 4_000_000),
+        small=(50_000, 200_000),
     ),
     "groups of an order": Law(
-        unit="groups", build=lambda folder, n: synth(in_groups(n), "not (t1.g = t2.g and t1.x < t2.x and t1.a > t2.a)", folder),
+        unit="groups",
+        build=lambda folder, n: synth(in_groups(n), ORDER, folder),
         sizes=(100, 1_000, 10_000),
     ),
-}  # fmt: skip
+}
 
 
 def in_groups(groups: int, rows: int = 100_000) -> pa.Table:

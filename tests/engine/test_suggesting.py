@@ -19,6 +19,7 @@ from kamino.engine import broken_rows
 from kamino.engine.broken_rows import (
     Codes,
     Ranks,
+    StrayCounts,
     chance_of_greater,
     codes_of,
     count_greater,
@@ -379,3 +380,15 @@ def test_what_is_left_implies_the_rest(drawn: list[tuple[set[str], str]]) -> Non
 def test_a_rate_below_zero_is_shown_as_none() -> None:
     assert str(Suggestion(line="a -> b", rate=-0.02, error=0.01)) == "a -> b  # 0.00% ± 1.00%"
     assert str(Suggestion(line="a -> b", rate=0.03, error=0.01)) == "soft: a -> b  # 3.00% ± 1.00%"
+
+
+def test_counts_that_are_kept_are_those_of_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a table or by sorting, asked once or again, with nulls on either side."""
+    rng = np.random.default_rng(5)
+    codes = {name: rng.integers(-1, size, 400) for name, size in {"a": 3, "b": 20, "c": 300}.items()}
+    kept = StrayCounts(codes)
+    sides = [(left, right) for left in [(), ("a",), ("b", "a"), ("c", "b")] for right in "abc" if right not in left]
+    for cells in (0, 4, 10_000):
+        monkeypatch.setattr(broken_rows, "_CELLS_A_ROW", cells)
+        for left, right in sides:
+            assert kept.of(left, right) == count_strays(codes, left, right)

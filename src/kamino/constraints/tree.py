@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
 from kamino.errors import ConstraintError
@@ -259,17 +260,29 @@ class DenialConstraint:
         if tuples == {2}:
             raise ConstraintError("found only t2; a constraint on one tuple speaks of t1")
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: constraints are looked up far more often than they are made."""
+        return hash((self.predicates, self.strength, self.reference))
+
+    def __getstate__(self) -> dict[str, object]:
+        # Hashes of texts differ from process to process.
+        return {each.name: self.__dict__[each.name] for each in fields(self)}
+
     def columns(self) -> Iterator[Column]:
         """Every column, in the order of the text, with repeats."""
         for predicate in self.predicates:
             yield from predicate.columns
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The attributes it reads, each once, in the order of the text."""
         return tuple(dict.fromkeys(column.name for column in self.columns()))
 
-    @property
+    @cached_property
     def is_unary(self) -> bool:
         """Whether it speaks of single rows."""
         return all(column.tuple == 1 for column in self.columns())

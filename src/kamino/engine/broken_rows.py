@@ -59,6 +59,10 @@ def count_repeats(*columns: Codes) -> float:
     return float(len(joined) - len(np.unique(joined)))
 
 
+# Combinations of a dependency's sides are counted in a table of at most so many cells a row, else by sorting.
+_CELLS_A_ROW = 4
+
+
 def count_strays(codes: Mapping[str, Codes], left: tuple[str, ...], right: str) -> float:
     """Count rows whose right side is not the most frequent one for their left side.
 
@@ -73,9 +77,33 @@ def count_strays(codes: Mapping[str, Codes], left: tuple[str, ...], right: str) 
     width = int(target.max()) + 1
     if size * width > MOST_NUMBERS:
         (group, size), (target, width) = number_values(group), number_values(target)
-    values, counts = np.unique(flatten_codes([group, target], [size, width]), return_counts=True)
+    joined = flatten_codes([group, target], [size, width])
+    if size * width <= _CELLS_A_ROW * len(target):
+        return float(len(target) - np.bincount(joined, minlength=size * width).reshape(size, width).max(axis=1).sum())
+    values, counts = np.unique(joined, return_counts=True)
     begins = np.flatnonzero(np.diff(values // width, prepend=-1))
     return float(len(target) - np.maximum.reduceat(counts, begins).sum())
+
+
+class StrayCounts:
+    """How many rows stray from each dependency, counted when first asked for; holds private rows, for the gate.
+
+    Guarantees:
+        Equal to counting anew.  [test_counts_that_are_kept_are_those_of_counting]
+    """
+
+    def __init__(self, codes: Mapping[str, Codes]) -> None:
+        self.codes = codes
+        self._found: dict[tuple[tuple[str, ...], str], float] = {}
+
+    def __repr__(self) -> str:
+        return f"StrayCounts({len(self.codes)} columns)"
+
+    def of(self, left: tuple[str, ...], right: str) -> float:
+        """Count rows whose right side is not the most frequent one for their left side."""
+        if (left, right) not in self._found:
+            self._found[left, right] = count_strays(self.codes, left, right)
+        return self._found[left, right]
 
 
 def _numbered(columns: Sequence[Codes]) -> tuple[Codes, int]:

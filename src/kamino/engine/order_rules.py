@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations, compress
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from kamino.constraints.language.printer import print_name
 from kamino.engine.broken_rows import Codes, Ranks, chance_of_greater, count_greater, count_out_of_order
 from kamino.engine.implied_rules import Dependency, determined_by
 from kamino.engine.judging import ERRORS, MOST_OF_CHANCE, Columns, Release, Suggestion
+
+_Asked = TypeVar("_Asked")
 
 # Orders within groups are tried as long as there are fewer than so many orders, and so many comparisons at most.
 _MOST_ORDERS = 120
@@ -60,6 +63,9 @@ class Compared:
     checks: Sequence[tuple[str, str]]
     # What was released of them before, if anything.
     rough: Release | None = None
+    # What was counted and ranked so far; private, as the table is.
+    counted: dict[Any, float] = field(default_factory=dict, repr=False)
+    ranks: dict[str, Ranks] = field(default_factory=dict, repr=False)
 
     @property
     def size(self) -> int:
@@ -73,19 +79,23 @@ class Compared:
 
     def statistics(self) -> list[float]:
         """Of orders, of comparisons, of what these would be by chance. Computed from private rows: for the gate."""
-        names = dict.fromkeys(name for order in self.orders for name in (order.one, order.other))
-        ranks = {name: Ranks.of(self.table.column(name)) for name in names}
-        found = [
-            count_out_of_order(
-                ranks[order.one],
-                ranks[order.other],
-                falls=order.falls,
-                groups=self.codes[order.group] if order.group else None,
-            )
-            for order in self.orders
-        ]
-        found += [count_greater(self.table, a, b) for a, b in self.checks]
-        return found + [chance_of_greater(self.table, a, b, self.num_rows) for a, b in self.checks]
+        found = [self._kept(order, self._strays) for order in self.orders]
+        found += [self._kept(check, lambda pair: count_greater(self.table, *pair)) for check in self.checks]
+        chance = [(check, self.num_rows) for check in self.checks]
+        return found + [self._kept(each, lambda of: chance_of_greater(self.table, *of[0], of[1])) for each in chance]
+
+    def _kept(self, which: _Asked, count: Callable[[_Asked], float]) -> float:
+        """Count what was not counted before: the same is asked roughly first, and then again."""
+        if which not in self.counted:
+            self.counted[which] = count(which)
+        return self.counted[which]
+
+    def _strays(self, order: Order) -> float:
+        for name in (order.one, order.other):
+            if name not in self.ranks:
+                self.ranks[name] = Ranks.of(self.table.column(name))
+        groups = self.codes[order.group] if order.group else None
+        return count_out_of_order(self.ranks[order.one], self.ranks[order.other], falls=order.falls, groups=groups)
 
     def judge(self, made: Release) -> list[Suggestion | None]:
         """One suggestion or none of each order and each comparison, from the released statistics."""

@@ -27,7 +27,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from kamino.engine.broken_rows import Codes, codes_of, count_repeats, count_strays
+from kamino.engine.broken_rows import StrayCounts, codes_of, count_repeats
 from kamino.engine.implied_rules import Dependency, without_chance_of_amounts, without_implied
 from kamino.engine.judging import ERRORS, MOST_OF_CHANCE, Columns, Release, Suggestion, bar_of
 from kamino.engine.order_rules import Compared, compare_columns
@@ -67,12 +67,13 @@ def suggest_constraints(private: PrivateTable, gate: Gate, *, ordered: Sequence[
     """
     table, names = open_table(private), private.names
     codes = {name: codes_of(table.column(name)) for name in names}
+    strays = StrayCounts(codes)
     whole = gate.gaussian_left()
-    known = _columns(codes, table.num_rows, gate, multiplier_for(whole * _FOR_COLUMNS))
-    known, found = _singles(codes, known, gate, whole, bool(ordered))
-    doubles = _narrowed_doubles(codes, known, gate, {right for _, right in found})
+    known = _columns(strays, table.num_rows, gate, multiplier_for(whole * _FOR_COLUMNS))
+    known, found = _singles(strays, known, gate, whole, bool(ordered))
+    doubles = _narrowed_doubles(strays, known, gate, {right for _, right in found})
     compared = _narrowed(compare_columns(table, codes, known, ordered), known, gate)
-    both, others, repeats = _last(codes, known, gate, doubles, compared)
+    both, others, repeats = _last(strays, known, gate, doubles, compared)
     identities = {name for name in names if _may_be_an_identity(table.schema.field(name).type)}
     repeats |= {(name,): count for name, count in known.repeats.items()}
     kept = _worth_a_word(found | both, repeats, frozenset(names) - identities)
@@ -95,11 +96,11 @@ def _worth_a_word(found: _Found, repeats: Mapping[tuple[str, ...], float], amoun
     return {which: each for which, each in found.items() if which in owners - dropped}
 
 
-def _columns(codes: Mapping[str, Codes], num_rows: int, gate: Gate, multiplier: float) -> Columns:
+def _columns(strays: StrayCounts, num_rows: int, gate: Gate, multiplier: float) -> Columns:
     """The number of rows and, of each column, how many rows repeat a value and how many differ from the usual one."""
-    names = tuple(codes)
-    truth = [float(num_rows), *(count_repeats(codes[name]) for name in names)]
-    truth += [count_strays(codes, (), name) for name in names]
+    names = tuple(strays.codes)
+    truth = [float(num_rows), *(count_repeats(strays.codes[name]) for name in names)]
+    truth += [strays.of((), name) for name in names]
     made = _release(gate, truth, names, multiplier)
     rows = max(2.0, float(made.values[0]))
     repeats, alone = np.split(made.values[1:], 2)
@@ -111,13 +112,13 @@ def _columns(codes: Mapping[str, Codes], num_rows: int, gate: Gate, multiplier: 
     )
 
 
-def _singles(
-    codes: Mapping[str, Codes], known: Columns, gate: Gate, whole: float, more: bool
-) -> tuple[Columns, _Found]:
+def _singles(counts: StrayCounts, known: Columns, gate: Gate, whole: float, more: bool) -> tuple[Columns, _Found]:
     """The dependencies on one column; and what was released of them, for those on two."""
-    pairs: list[Dependency] = [((a,), b) for a in codes for b in codes if a != b and known.could_tell(a, b)]
+    pairs: list[Dependency] = [
+        ((a,), b) for a in counts.codes for b in counts.codes if a != b and known.could_tell(a, b)
+    ]
     most = {which: known.most_strays(which[1], known.repeats[which[0][0]]) for which in pairs}
-    candidates = _plausible(codes, most, gate, multiplier_for(whole * _FOR_SIDES))
+    candidates = _plausible(counts, most, gate, multiplier_for(whole * _FOR_SIDES))
     if not candidates:
         return known, {}
     rest = gate.gaussian_left()
@@ -125,14 +126,14 @@ def _singles(
     if not _has_room(known, gate, rest / 4, len(_doubles(known, set()))):
         # Two columns on the left are hopeless then, and what they would take goes to one.
         share = rest * _OF_THE_REST if more else rest
-    made = _release(gate, [count_strays(codes, *each) for each in candidates], tuple(codes), multiplier_for(share))
+    made = _release(gate, [counts.of(*each) for each in candidates], tuple(counts.codes), multiplier_for(share))
     strays = dict(zip(candidates, made.values.tolist(), strict=True))
     judged = {each: known.dependency(each, n, made, known.repeats[each[0][0]]) for each, n in strays.items()}
     return replace(known, strays=strays), {each: found for each, found in judged.items() if found is not None}
 
 
 def _plausible(
-    codes: Mapping[str, Codes], most: Mapping[Dependency, float], gate: Gate, multiplier: float
+    counts: StrayCounts, most: Mapping[Dependency, float], gate: Gate, multiplier: float
 ) -> list[Dependency]:
     """The dependencies whose left side determines something, and whose right side is determined.
 
@@ -142,10 +143,10 @@ def _plausible(
     lefts, rights = list(dict.fromkeys(left for left, _ in most)), list(dict.fromkeys(right for _, right in most))
     if len(most) <= 2 * (len(lefts) + len(rights)):
         return list(most)
-    slack = {each: count_strays(codes, *each) - bound for each, bound in most.items()}
+    slack = {each: counts.of(*each) - bound for each, bound in most.items()}
     truth = [min(slack[each] for each in most if each[0] == left) for left in lefts]
     truth += [min(slack[each] for each in most if each[1] == right) for right in rights]
-    made = _release(gate, truth, tuple(codes), multiplier)
+    made = _release(gate, truth, tuple(counts.codes), multiplier)
     # One that holds is lost in few runs of a hundred, on either side.
     kept = made.values < 2 * made.sigma
     determines = dict(zip(lefts, kept[: len(lefts)].tolist(), strict=True))
@@ -174,14 +175,14 @@ def _has_room(known: Columns, gate: Gate, squared: float, count: int) -> bool:
     return bar_of(numbers) * _deviation(gate, numbers, multiplier_for(squared)) < MOST_OF_CHANCE * known.num_rows
 
 
-def _narrowed_doubles(codes: Mapping[str, Codes], known: Columns, gate: Gate, done: set[str]) -> list[Dependency]:
+def _narrowed_doubles(counts: StrayCounts, known: Columns, gate: Gate, done: set[str]) -> list[Dependency]:
     """The dependencies on two columns that may hold, found with half of what is left of the budget."""
     every = _doubles(known, done)
     if not every or not _has_room(known, gate, gate.gaussian_left() / 2, len(every)):
         return []
     # How many rows share both columns is not known: no more than all.
     most = {which: known.most_strays(which[1], known.num_rows) for which in every}
-    return _plausible(codes, most, gate, multiplier_for(gate.gaussian_left() / 2))
+    return _plausible(counts, most, gate, multiplier_for(gate.gaussian_left() / 2))
 
 
 def _narrowed(compared: Compared, known: Columns, gate: Gate) -> Compared:
@@ -196,16 +197,16 @@ def _narrowed(compared: Compared, known: Columns, gate: Gate) -> Compared:
 
 
 def _last(
-    codes: Mapping[str, Codes], known: Columns, gate: Gate, doubles: Sequence[Dependency], compared: Compared
+    counts: StrayCounts, known: Columns, gate: Gate, doubles: Sequence[Dependency], compared: Compared
 ) -> tuple[_Found, list[Suggestion | None], dict[tuple[str, ...], float]]:
     """Dependencies on two columns, judged beside those on one; orders and comparisons; repeats of two columns."""
     if not doubles and not compared.size:
         return {}, [], {}
     pairs = list(dict.fromkeys(pair for pair, _ in doubles))
     alone = list(dict.fromkeys(((name,), right) for pair, right in doubles for name in pair))
-    truth = [count_repeats(*(codes[name] for name in pair)) for pair in pairs]
-    truth += [count_strays(codes, *each) for each in (*doubles, *alone)]
-    made = _release(gate, [*truth, *compared.statistics()], tuple(codes), multiplier_for(gate.gaussian_left()))
+    truth = [count_repeats(*(counts.codes[name] for name in pair)) for pair in pairs]
+    truth += [counts.of(*each) for each in (*doubles, *alone)]
+    made = _release(gate, [*truth, *compared.statistics()], tuple(counts.codes), multiplier_for(gate.gaussian_left()))
     first, strays, singly, others = np.split(made.values, np.cumsum([len(pairs), len(doubles), len(alone)]))
     repeats = dict(zip(pairs, first.tolist(), strict=True))
     without = dict(zip(alone, singly.tolist(), strict=True))

@@ -13,7 +13,7 @@ from tests.trying import examples
 from kamino.constraints import Constraints
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.partners import DEAD, Block, discordant, make_partners
-from kamino.sampling.partners.discordant import Discordant, discordance_of
+from kamino.sampling.partners.discordant import Discordant, Regrouped, discordance_of, regrouping_of
 from kamino.sampling.partners.kernel import Kernel
 
 ORDERS = [op for op in OPERATORS if op in ("<", "<=", ">", ">=")]
@@ -56,6 +56,41 @@ def test_chunks_count_as_kernels_do(own: str, other: str, data: st.DataObject, s
         patch.setattr(discordant, "_BOUNDS_A_ROW", data.draw(st.sampled_from([0, 4])))
         patch.setattr(discordant, "_AT_ONCE", data.draw(st.sampled_from([64, 1 << 19])))
         fast = Discordant(constraint, Judge(codec), "y", columns, shape).of_block(block)
+    assert fast.tolist() == slow.tolist()
+
+
+@pytest.mark.parametrize("own", ORDERS)
+@pytest.mark.parametrize("other", ORDERS)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+def test_chunks_count_as_kernels_do_where_groups_are_drawn(
+    own: str, other: str, data: st.DataObject, seed: int
+) -> None:
+    """One column of groups or two, few or as many as rows; ties, nulls, rows without a value."""
+    sizes = {name: data.draw(st.sampled_from([1, 3, 40, 700]), label=name) for name in "gkxy"}
+    more = data.draw(st.booleans())
+    num_rows = data.draw(st.sampled_from([1, 2, 40, 300]))
+    rng = np.random.default_rng(seed)
+    codec = integers(**{name: -size for name, size in sizes.items()})
+    group = "t1.k = t2.k and " if more else ""
+    (constraint,) = Constraints.parse(f"not ({group}t1.g = t2.g and t1.x {other} t2.x and t1.y {own} t2.y)")
+    columns = {name: rng.integers(0, codec[name].size, num_rows) for name in "kxy"}
+    column = np.where(rng.random(num_rows) < 0.2, DEAD, rng.integers(0, codec["g"].size, num_rows))
+    rows = rng.permutation(num_rows)[: max(1, num_rows // 2)]
+    outside = column.copy()
+    outside[rows] = DEAD
+    candidates = rng.integers(0, codec["g"].size, (len(rows), 5))
+    block = Block(rows=rows, candidates=candidates, listed=False, outside=outside, inside=column[rows])
+    slow = Kernel(constraint, Judge(codec), "g", columns).of_block(block)
+    regrouping = regrouping_of(constraint, "g")
+    assert (regrouping is None) == (not {own, other} & {"<", ">"})
+    assert discordance_of(constraint, "g") is None
+    if regrouping is None:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discordant, "_CELLS_A_ROW", data.draw(st.sampled_from([0, 1, 12])))
+        patch.setattr(discordant, "_AT_ONCE", data.draw(st.sampled_from([64, 1 << 19])))
+        fast = Regrouped(constraint, Judge(codec), "g", columns, *regrouping).of_block(block)
     assert fast.tolist() == slow.tolist()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from kamino.constraints.analysis.opaque import opaque
 from kamino.constraints.tree import (
@@ -33,7 +34,12 @@ def canonical_predicates(predicates: Sequence[Predicate]) -> tuple[Predicate, ..
 
 def same_meaning(one: DenialConstraint, other: DenialConstraint) -> bool:
     """Whether the two are the same constraint written in two ways."""
-    return canonical_predicates(one.predicates) == canonical_predicates(other.predicates)
+    return _canonical(one) == _canonical(other)
+
+
+@lru_cache(maxsize=4096)
+def _canonical(constraint: DenialConstraint) -> tuple[Predicate, ...]:
+    return canonical_predicates(constraint.predicates)
 
 
 def _ordered(predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
-from typing import Any
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kamino.constraints.analysis.opaque import opaque
 from kamino.constraints.tree import Column, Comparison, Constant, NullTest, Operator, Predicate
 
 _Node = tuple[str, Any]
+_Order: TypeAlias = NDArray[np.int8]
 _NONE, _WEAK, _STRICT = 0, 1, 2
 
 
@@ -81,54 +87,53 @@ def _comparable(value: Any) -> Any:
 def _order_is_consistent(comparisons: Sequence[Comparison]) -> bool:
     nodes = list(dict.fromkeys(_node(side) for c in comparisons for side in (c.left, c.right)))
     index = {node: i for i, node in enumerate(nodes)}
-    below = [[_WEAK if i == j else _NONE for j in range(len(nodes))] for i in range(len(nodes))]
+    below = np.diag(np.full(len(nodes), _WEAK, dtype=np.int8))
     unequal: list[tuple[int, int]] = []
     for comparison in comparisons:
         i, j = index[_node(comparison.left)], index[_node(comparison.right)]
         _note(below, unequal, i, comparison.op, j)
     _note_constants(below, nodes)
     _close(below)
-    if any(below[i][i] == _STRICT for i in range(len(nodes))):
+    if bool((below.diagonal() == _STRICT).any()):
         return False
-    return not any(below[i][j] and below[j][i] for i, j in unequal)
+    return not any(below[i, j] and below[j, i] for i, j in unequal)
 
 
-def _note(below: list[list[int]], unequal: list[tuple[int, int]], i: int, op: Operator, j: int) -> None:
+def _note(below: _Order, unequal: list[tuple[int, int]], i: int, op: Operator, j: int) -> None:
     match op:
         case Operator.EQ:
-            below[i][j] = max(below[i][j], _WEAK)
-            below[j][i] = max(below[j][i], _WEAK)
+            below[i, j] = max(below[i, j], _WEAK)
+            below[j, i] = max(below[j, i], _WEAK)
         case Operator.NE:
             unequal.append((i, j))
         case Operator.LT:
-            below[i][j] = _STRICT
+            below[i, j] = _STRICT
         case Operator.LE:
-            below[i][j] = max(below[i][j], _WEAK)
+            below[i, j] = max(below[i, j], _WEAK)
         case Operator.GT:
-            below[j][i] = _STRICT
+            below[j, i] = _STRICT
         case Operator.GE:
-            below[j][i] = max(below[j][i], _WEAK)
+            below[j, i] = max(below[j, i], _WEAK)
 
 
-def _note_constants(below: list[list[int]], nodes: Sequence[_Node]) -> None:
-    constants = [(i, node[1]) for i, node in enumerate(nodes) if node[0] == "constant"]
-    for i, a in constants:
-        for j, b in constants:
-            try:
-                if a < b:
-                    below[i][j] = _STRICT
-                elif a == b and i != j:
-                    below[i][j] = max(below[i][j], _WEAK)
-            except TypeError:
-                continue  # constants of different types never meet in a bound constraint
+def _note_constants(below: _Order, nodes: Sequence[_Node]) -> None:
+    """Put constants of one type in order; those of different types never meet in a bound constraint."""
+    kinds: dict[str, list[tuple[int, Any]]] = {}
+    for i, node in enumerate(nodes):
+        if node[0] == "constant":
+            kind = "number" if isinstance(node[1], int | Decimal) else type(node[1]).__name__
+            kinds.setdefault(kind, []).append((i, node[1]))
+    for found in kinds.values():
+        found.sort(key=lambda each: each[1])
+        places = np.array([i for i, _ in found])
+        rank = np.cumsum([0, *(one[1] < other[1] for one, other in pairwise(found))])
+        order = np.where(rank[:, None] < rank, _STRICT, np.where(rank[:, None] == rank, _WEAK, _NONE)).astype(np.int8)
+        below[np.ix_(places, places)] = np.maximum(below[np.ix_(places, places)], order)
 
 
-def _close(below: list[list[int]]) -> None:
-    size = range(len(below))
-    for k in size:
-        for i in size:
-            if not below[i][k]:
-                continue
-            for j in size:
-                if below[k][j]:
-                    below[i][j] = max(below[i][j], below[i][k], below[k][j])
+def _close(below: _Order) -> None:
+    """Let what is below what is below be below, strictly if either step is."""
+    for k in range(len(below)):
+        first, second = below[:, k, None], below[None, k, :]
+        through = np.where((first > 0) & (second > 0), np.maximum(first, second), 0)
+        np.maximum(below, through, out=below)

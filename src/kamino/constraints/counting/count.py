@@ -162,15 +162,25 @@ def _axis(table: RankedTable, cross: Cross, left: Mask, right: Mask, everyone: b
     return axis if everyone else axis.take(left, right)
 
 
+# Of constraints with more predicates than this, later ones are asked of the rows that are left.
+_LONG = 4
+
+
 def _holds(table: RankedTable, predicates: tuple[Predicate, ...]) -> Mask:
     """The rows for which all predicates, read as of one tuple, are true."""
     holds = np.ones(table.num_rows, dtype=np.bool_)
+    left_over: npt.NDArray[np.int64] | None = None
     for predicate in predicates:
         match predicate:
             case NullTest(column=column, negated=negated):
                 holds &= table.is_null(column.name) != negated
+            case Comparison(left=left, op=op, right=Constant() as constant) if left_over is not None:
+                # Long lists are mostly told apart by their first item: the others are asked of few rows.
+                holds[left_over] &= table.compare_constant(left.name, op, constant, left_over)
             case Comparison(left=left, op=op, right=Constant() as constant):
                 holds &= table.compare_constant(left.name, op, constant)
+                found = int(np.count_nonzero(holds)) if len(predicates) > _LONG else table.num_rows
+                left_over = np.flatnonzero(holds) if found < table.num_rows // 2 else None
             case Comparison(left=left, op=op, right=Column() as right):
                 a, b, _ = table.ranks(left.name, right.name)
                 holds &= (a != NULL) & (b != NULL) & compare(a, op, b)

@@ -37,6 +37,7 @@ class RankedTable:
         self._columns: dict[str, Any] = {}
         self._ranks: dict[tuple[str, ...], tuple[tuple[npt.NDArray[np.signedinteger[Any]], ...], int]] = {}
         self._sorted: dict[str, pa.Array] = {}
+        self._views: dict[str, _View] = {}
 
     def __repr__(self) -> str:
         return f"RankedTable({self.num_rows} rows)"
@@ -68,12 +69,13 @@ class RankedTable:
         first = kept[0].astype(np.int64)
         return first, first if len(kept) == 1 else kept[1].astype(np.int64), size
 
-    def compare_constant(self, name: str, op: Operator, constant: Constant) -> Mask:
-        """Which rows compare so with a constant; null rows never do."""
-        codes, _, _ = self.ranks(name)
+    def compare_constant(self, name: str, op: Operator, constant: Constant, rows: Codes | None = None) -> Mask:
+        """Which rows (all, or those given) compare so with a constant; null rows never do."""
+        codes = self.ranks(name)[0] if rows is None or (name,) not in self._ranks else self._ranks[name,][0][0]
+        codes = codes if rows is None else codes[rows].astype(np.int64)
         values = self._sorted_values(name)
         value = _as_column_value(constant.value, values.type)
-        ordered = _View(_as_ticks(values))
+        ordered = self._ordered(name)
         low, high = bisect.bisect_left(ordered, value), bisect.bisect_right(ordered, value)
         return _within(codes, op, low, high)
 
@@ -100,6 +102,11 @@ class RankedTable:
             chunks = column.chunks or [pa.nulls(0, column.type)]
             self._columns[name] = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
         return self._columns[name]
+
+    def _ordered(self, name: str) -> _View:
+        if name not in self._views:
+            self._views[name] = _View(_as_ticks(self._sorted_values(name)))
+        return self._views[name]
 
     def _sorted_values(self, name: str) -> Any:
         """The distinct values in the order of their ranks."""

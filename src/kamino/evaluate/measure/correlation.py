@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from kamino.evaluate.measure.columns import Kind, Numbers, kind_of, numbers, texts
 from kamino.evaluate.measure.marginals import Names, joint_cells
+from kamino.schema.coding.joint_codes import number_values
 
 Integers = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.float64]
@@ -47,14 +48,16 @@ def cramers_v(one: Integers, two: Integers) -> float:
     rows = int(both.sum())
     if rows < 2:
         return 0.0
-    x, y = np.unique(one[both], return_inverse=True)[1], np.unique(two[both], return_inverse=True)[1]
+    x, y = number_values(one[both])[0], number_values(two[both])[0]
     a, b = np.bincount(x), np.bincount(y)
     cells, size = joint_cells([x, y], [len(a), len(b)])
     counts = np.bincount(cells, minlength=size)
-    _, first = np.unique(cells, return_index=True)
-    joint = counts[cells[first]]
+    some = np.zeros(size, dtype=np.int64)
+    some[cells] = np.arange(rows)  # any row of a cell
+    there = np.flatnonzero(counts)
+    joint, some = counts[there], some[there]
     # chi-squared over n, from the cells that occur: sum of n_ij^2 / (n_i n_j), less one
-    phi = float((joint / a[x[first]] * joint / b[y[first]]).sum() - 1)
+    phi = float((joint / a[x[some]] * joint / b[y[some]]).sum() - 1)
     return corrected_v(phi, len(a), len(b), rows)
 
 
@@ -78,7 +81,7 @@ def correlation_ratio(codes: Integers, values: Numbers) -> float:
         return 0.0
     y = values[both]
     y = y - y.mean()
-    x = np.unique(codes[both], return_inverse=True)[1]
+    x = number_values(codes[both])[0]
     sizes, sums = np.bincount(x), np.bincount(x, weights=y)
     total, between = float(y @ y), float((sums**2 / sizes).sum())
     if total <= 0 or len(sizes) >= rows:

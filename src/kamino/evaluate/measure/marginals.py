@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kamino.arrays import distinct
 from kamino.evaluate.measure.metrics import BinnedPair
 from kamino.schema.coding.joint_codes import number_combinations, number_values
 
@@ -122,10 +123,26 @@ def _distance(pair: BinnedPair, names: Names) -> Distance:
     if not all(rows):
         far = float(any(rows))
         return Distance(total_variation=far, max_cell=far)
-    cells, size = joint_cells([np.concatenate([pair.true[n], pair.synthetic[n]]) for n in names], _sizes(pair, names))
-    one = np.bincount(cells[: rows[0]], minlength=size) / rows[0]
-    two = np.bincount(cells[rows[0] :], minlength=size) / rows[1]
-    return distance(one, two)
+    columns = [np.concatenate([pair.true[n], pair.synthetic[n]]) for n in names]
+    cells, size = number_combinations(columns, _sizes(pair, names))
+    one, two = cells[: rows[0]], cells[rows[0] :]
+    if size > DENSE_CELLS:
+        counted = _counts_of_both(one, two)
+    else:
+        counted = np.bincount(one, minlength=size), np.bincount(two, minlength=size)
+    return distance(counted[0] / rows[0], counted[1] / rows[1])
+
+
+def _counts_of_both(one: Integers, two: Integers) -> tuple[Integers, Integers]:
+    """How often each number that occurs does so on either side: by sorting each side, which numbers nothing anew."""
+    sides = [np.unique(side, return_counts=True) for side in (one, two)]
+    every = distinct(*(values for values, _ in sides))
+    found = []
+    for values, counts in sides:
+        held = np.zeros(len(every), dtype=np.int64)
+        held[np.searchsorted(every, values)] = counts
+        found.append(held)
+    return found[0], found[1]
 
 
 def _sizes(pair: BinnedPair, names: Names) -> list[int]:

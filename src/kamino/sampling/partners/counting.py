@@ -19,7 +19,7 @@ from kamino.sampling.codes.comparing import Columns, Judge
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.partners.alone import Alone
 from kamino.sampling.partners.block import Block
-from kamino.sampling.partners.discordant import Discordant, discordance_of
+from kamino.sampling.partners.discordant import Discordant, Regrouped, discordance_of, regrouping_of
 from kamino.sampling.partners.hashed import Hashed
 from kamino.sampling.partners.kernel import Kernel
 from kamino.sampling.partners.tabled import Tabled
@@ -88,4 +88,7 @@ def make_partners(
     discordance = discordance_of(constraint, attribute)
     if discordance is not None and num_rows < _EXACT:
         return Discordant(constraint, judge, attribute, columns, discordance)
+    regrouping = regrouping_of(constraint, attribute)
+    if regrouping is not None and num_rows < _EXACT:
+        return Regrouped(constraint, judge, attribute, columns, *regrouping)
     return Kernel(constraint, judge, attribute, columns)

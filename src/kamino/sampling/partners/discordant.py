@@ -25,7 +25,7 @@ from kamino.sampling.codes.comparing import Columns, Judge, Mask
 from kamino.sampling.codes.grouping import join_keys
 from kamino.sampling.partners.block import Block
 from kamino.sampling.partners.kernel import Kernel
-from kamino.schema.coding.joint_codes import distinct_values
+from kamino.schema.coding.joint_codes import MOST_NUMBERS, distinct_values
 
 # Chunks are words of eight flags. The smallest are taken whose table has at most so many cells a row.
 _CHUNKS = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -55,6 +55,18 @@ class Discordance:
 
 def discordance_of(constraint: DenialConstraint, attribute: str) -> Discordance | None:
     """Read a constraint as a discordance of `attribute` and one other, within groups; None if it is something else."""
+    found = _discordance(constraint, attribute)
+    return None if found is None or attribute in found[1].groups else found[1]
+
+
+def regrouping_of(constraint: DenialConstraint, attribute: str) -> tuple[str, Discordance] | None:
+    """Read a constraint as a discordance of two others within groups by `attribute`; with y, which `other` is not."""
+    found = _discordance(constraint, attribute)
+    return None if found is None or attribute not in found[1].groups else found
+
+
+def _discordance(constraint: DenialConstraint, attribute: str) -> tuple[str, Discordance] | None:
+    """Which attribute is y, and the discordance; y is `attribute`, unless that is one of the groups."""
     if constraint.is_unary:
         return None
     conjunction = conjunction_of(constraint)
@@ -65,17 +77,17 @@ def discordance_of(constraint: DenialConstraint, attribute: str) -> Discordance 
         return None
     orders = [cross for cross in crosses if cross.op is not None and cross.op.is_order]
     keys = tuple(cross.left for cross in crosses if cross.op is Operator.EQ)
-    own = [cross for cross in orders if cross.left == attribute]
-    if len(orders) != 2 or len(own) != 1 or len(keys) + 2 != len(crosses) or attribute in keys:
+    if len(orders) != 2 or len(keys) + 2 != len(crosses):
         return None
-    (other,) = (cross for cross in orders if cross.left != attribute)
-    return Discordance(
+    other, own = sorted(orders, key=lambda cross: cross.left == attribute)
+    shape = Discordance(
         groups=keys,
         other=other.left,
         strict_other=_is_strict(other),
-        strict_own=_is_strict(own[0]),
-        falling=_is_less(other) == _is_less(own[0]),
+        strict_own=_is_strict(own),
+        falling=_is_less(other) == _is_less(own),
     )
+    return own.left, shape
 
 
 def _is_strict(cross: Cross) -> bool:
@@ -124,16 +136,71 @@ class Discordant(Kernel):
         return np.asarray(clash & (block.inside >= 0)[:, None])
 
 
+class Regrouped(Kernel):
+    """The same where the drawn column says which group a row is in: places and ranks are found for each block.
+
+    Guarantees:
+        Counts are those of the kernels.  [test_chunks_count_as_kernels_do_where_groups_are_drawn]
+    """
+
+    def __init__(
+        self, constraint: DenialConstraint, judge: Judge, attribute: str, columns: Columns, y: str, shape: Discordance
+    ) -> None:
+        super().__init__(constraint, judge, attribute, columns)
+        self._shape, self._size, self._null = shape, judge.codec[attribute].size, judge.codec[attribute].null_code
+        self._x = judge.codec[shape.other].order_keys(columns[shape.other])
+        keys = judge.codec[y].order_keys(columns[y])
+        self._y = np.where(keys >= 0, judge.codec[y].size - 1 - keys, -1) if shape.falling else keys
+        others = [name for name in shape.groups if name != attribute]
+        self._able = (self._x >= 0) & (self._y >= 0)
+        for name in others:
+            self._able &= ~judge.is_null(name, columns[name])
+        self._others = join_keys([columns[name] for name in others]) if others else np.zeros_like(self._x)
+        self._fits = (int(self._others.max(initial=0)) + 1) * self._size <= MOST_NUMBERS
+
+    def of_block(self, block: Block) -> FloatArray:
+        """Count for all rows at once."""
+        column = block.column()
+        there = np.flatnonzero(self._able & (column >= 0) & (column != self._null if self._null is not None else True))
+        if not self._fits or len(there) == 0:
+            return super().of_block(block)
+        values, group = distinct_values(self._others[there] * self._size + column[there])
+        asked = self._others[block.rows][:, None] * self._size + np.maximum(block.candidates, 0)
+        known = np.minimum(np.searchsorted(values, asked), len(values) - 1)
+        clashing = (values[known] == asked) & self._able[block.rows][:, None]
+        if self._null is not None:
+            clashing &= block.candidates != self._null
+        line, place = np.nonzero(clashing)
+        grid = _Grid.arranged(self._x[there], group, np.arange(len(there)), self._shape)
+        found = np.zeros(block.candidates.shape)
+        found[line, place] = self._between(grid, self._y[there], there, block.rows[line], known[line, place])
+        return found
+
+    def _between(self, grid: _Grid, y: IntArray, there: IntArray, rows: IntArray, groups: IntArray) -> IntArray:
+        """With how many rows that are there each of some rows clashes in a group."""
+        ranked, number = _Ranked.of(grid, y), grid.number[groups]
+        by_x, _ = _Bounds.of(grid.group, self._x[there], len(grid.chunks))
+        below, up_to = by_x.ranks(number, self._x[rows])
+        first, last = (up_to, below) if self._shape.strict_other else (below, up_to)
+        found, at_once = np.empty(len(rows), dtype=np.int64), max(1, _AT_ONCE // grid.size)
+        for begin in range(0, len(rows), at_once):
+            some = slice(begin, begin + at_once)
+            keys = self._y[rows[some]][:, None]
+            found[some] = ranked.between(number[some], (first[some], last[some]), keys)[:, 0]
+        return found
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Grid:
     """Places of rows in their groups, and the chunks of these: what does not change while a column is drawn.
 
-    Groups are numbered by their number of chunks, `chunks`, so that tables of one shape stand together. A row that can
+    Groups are numbered anew (`number`) by their chunks, so that tables of one shape stand together. A row that can
     clash with nobody has the place -1. `first` and `last` are how many places of its group lie before a row that would
     clash in one direction, and before those that would in the other.
     """
 
     size: int
+    number: IntArray
     group: IntArray
     place: IntArray
     first: IntArray
@@ -152,6 +219,11 @@ class _Grid:
         rows = np.flatnonzero(able)
         if shape.groups:
             group[rows] = join_keys([columns[name][rows] for name in shape.groups])
+        return _Grid.arranged(x, group, rows, shape)
+
+    @staticmethod
+    def arranged(x: IntArray, group: IntArray, rows: IntArray, shape: Discordance) -> _Grid:
+        """Order some rows by x in groups that are numbered from 0."""
         members = np.bincount(group[rows], minlength=1)
         size = _chunk_size(members)
         by_chunks = np.argsort(-(-members // size), kind="stable")
@@ -170,7 +242,14 @@ class _Grid:
         first, last = (after, before) if shape.strict_other else (before, after)
         chunks = -(-members // size)
         return _Grid(
-            size=size, group=group, place=place, first=first, last=last, chunks=chunks, strict_own=shape.strict_own
+            size=size,
+            number=number,
+            group=group,
+            place=place,
+            first=first,
+            last=last,
+            chunks=chunks,
+            strict_own=shape.strict_own,
         )
 
     @cached_property
@@ -226,12 +305,15 @@ class _Ranked:
     def count(self, rows: IntArray, candidates: IntArray) -> IntArray:
         """Count for candidates of some rows that have a place."""
         grid = self.grid
-        group = grid.group[rows]
-        below, up_to = self.bounds.ranks(group[:, None], candidates)
-        front, behind = (below, up_to) if grid.strict_own else (up_to, below)
+        return self.between(grid.group[rows], (grid.first[rows], grid.last[rows]), candidates)
+
+    def between(self, group: IntArray, places: tuple[IntArray, IntArray], keys: IntArray) -> IntArray:
+        """Count for keys of y in groups, where the places before (and from) which rows clash are known."""
+        below, up_to = self.bounds.ranks(group[:, None], keys)
+        front, behind = (below, up_to) if self.grid.strict_own else (up_to, below)
         every = self.bounds.members[group][:, None]
-        last = self._dominated(group, grid.last[rows], np.concatenate([behind, every], axis=1))
-        return front - self._dominated(group, grid.first[rows], front) + last[:, -1:] - last[:, :-1]
+        last = self._dominated(group, places[1], np.concatenate([behind, every], axis=1))
+        return front - self._dominated(group, places[0], front) + last[:, -1:] - last[:, :-1]
 
     def _dominated(self, group: IntArray, place: IntArray, rank: IntArray) -> IntArray:
         """Count the rows of groups below a place and below each of some ranks."""
