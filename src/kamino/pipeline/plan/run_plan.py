@@ -228,6 +228,12 @@ class RunPlan:
         """What a neural model is fitted by, for so many rows."""
         return self.model_plan.neural
 
+    @property
+    def program_text(self) -> str:
+        """The stages in words, each with how many kinds of releases it plans."""
+        parts = [f"{stage.name} ({len(stage.releases)})" if stage.releases else stage.name for stage in self.program]
+        return ", ".join(parts) + ("" if self.is_complete else "; what follows is planned from what this finds")
+
     def of_stage(self, name: str) -> Schedule:
         """What a stage will release; nothing where the program does not come to it."""
         return next((stage.releases for stage in self.program if stage.name == name), Schedule())
@@ -391,6 +397,7 @@ class RunPlan:
             "backend": self.settings.backend.value,
             "measurements": [vars(each) for each in self.expected],
             "releases": self.schedule.to_json(),
+            "program": [{"stage": stage.name, "releases": len(stage.releases)} for stage in self.program],
             "notes": [*self.warnings, *self.notes],
             "neural": self.neural.to_json() if self.neural else None,
             "rows": self.num_rows,
