@@ -18,7 +18,9 @@ from kamino.errors import InputError, KaminoError, SamplingError
 from kamino.io import read_table
 from kamino.layout.derived_columns import DerivedColumns
 from kamino.layout.table_layout import outer_steps
-from kamino.pipeline import Synthesizer, verify
+from kamino.pipeline import Synthesizer, fitting, verify
+from kamino.pipeline.output.drawn_table import draw
+from kamino.privacy import Gate, Neighbours
 from kamino.privacy.private import PrivateTable, TableParts, open_table  # noqa: TID251
 from kamino.schema import Categorical, Date, Integer, Real, Schema
 
@@ -139,6 +141,27 @@ def test_columns_that_are_computed_are_not_read(tmp_path: Path) -> None:
     list(RecodedParts(Asked(), steps).parts())
     list(RecodedParts(Asked(), steps).parts(["quantity"]))
     assert asked == [("price", "quantity"), ("quantity",)]
+
+
+@pytest.mark.parametrize("schema", [FIRST, None], ids=["declared", "found"])
+def test_replay_passes_for_computed_columns(replays: Any, schema: Schema | None) -> None:
+    """A whole job, from opening the table on: the computed column of a neighbour may hold anything."""
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        asked = {"epsilon": gate.budget.epsilon, "neighbours": gate.budget.neighbours, "anyway": True}
+        rule = "total := price * quantity"
+        job = Synthesizer(schema, rule, **asked).job(table)
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(fitting, "open_gate", lambda settings: gate)
+            fitted = job.fit()
+        bundle = fitted.to_bundle()
+        drawn = draw(fitted, 30, np.random.default_rng(7))
+        return drawn, dict(bundle.texts), dict(bundle.arrays), [event.to_json() for event in job.events()]
+
+    other = orders(120).set_column(0, "total", pa.array([Decimal("7.00")] * 120, pa.decimal128(12, 2)))
+    few = {"empty", "one value", "odd cells"}
+    relations = (Neighbours.ADD_REMOVE,)
+    replays(run, orders(120), extra=(other,), others=few, relations=relations, epsilon=4.0)
 
 
 def test_recoded_parts_are_the_recoded_table(tmp_path: Path) -> None:

@@ -267,9 +267,12 @@ def test_a_watched_gate_charges_nothing_that_is_refused() -> None:
         if len(seen) > 1:
             raise PrivacyError("refused")
 
-    gate.watch(refuse, after=lambda entry: seen.append(f"after {entry.what}"))
+    stop = gate.ledger.watch(refuse, after=lambda entry: seen.append(f"after {entry.what}"))
     gate.release_row_count(3, noise_multiplier=50.0)
     with pytest.raises(PrivacyError, match="refused"):
         gate.release_row_count(3, noise_multiplier=50.0)
     assert seen == ["before number of rows", "after number of rows", "before number of rows"]
     assert len(gate.ledger.entries) == 1
+    stop()
+    gate.release_row_count(3, noise_multiplier=50.0)
+    assert len(seen) == 3

@@ -215,7 +215,7 @@ class Job:
 
         settings = self.request.settings if settings is None else settings
         gate = self._gate = open_gate(settings)
-        gate.watch(self._before_release, after=self._after_release)
+        gate.ledger.watch(self._before_release, after=self._after_release)
         if self._run is not None:
             self._run.attach(gate)
         with telling_what_is_spent(gate.ledger.to_dict, settings, resumable=self._run is not None):

@@ -68,8 +68,8 @@ def fit_model(codes: PrivateCodes, codec: Codec, plan: RunPlan, gate: Gate, *, p
         model_attributes(codec),
         sequence=plan.sequence,
         settings=neural_settings(settings),
-        reserved=plan.left_over.reserved,
-        learn_weights=plan.left_over.learn_weights,
+        reserved=plan.model_plan.left_over.reserved,
+        learn_weights=plan.model_plan.left_over.learn_weights,
         # A cluster is given to be used: one job at a time would leave it out.
         jobs=settings.jobs if settings.cluster is None else max(2, settings.jobs),
         cluster=settings.cluster,

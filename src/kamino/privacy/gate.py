@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,6 @@ from kamino.privacy.sensitivity import Sensitivity
 from kamino.privacy.tape import COINS, ROW_COINS, Choice, Keeper, LiveTape, S, StoredTape, T, Tape, is_live
 from kamino.privacy.unit import PrivacyUnit, choose_rows, hash_rows, select_parts, select_remote
 from kamino.schema.table_parts import TableParts
-
-# Sees a release before or after it is charged: what it is about and what it costs, and no value.
-Watch: TypeAlias = Callable[[Entry], None]
 
 
 class Gate:
@@ -70,22 +67,9 @@ class Gate:
         self.ledger = Ledger(budget, unit=self.unit, mark=self.noise.mark)
         self._tape: Tape = tape or LiveTape()
         self._rows_selected = self.unit.column is None and self.unit.family is None
-        self._before: tuple[Watch, ...] = ()
-        self._after: tuple[Watch, ...] = ()
 
     def __repr__(self) -> str:
         return f"Gate({self.ledger!r})"
-
-    def watch(self, before: Watch, *, after: Watch | None = None) -> None:
-        """Let `before` see every entry before it is charged, and `after` once it is.
-
-        What `before` raises keeps the release from being charged and made. Neither sees a private value.
-
-        Guarantees:
-            What is refused is neither charged nor drawn.  [test_a_watched_gate_charges_nothing_that_is_refused]
-        """
-        self._before = (*self._before, before)
-        self._after = (*self._after, *(() if after is None else (after,)))
 
     def gaussian_left(self) -> float:
         """Return how much mu² is left: a release with multiplier z costs 1 / z² of it."""
@@ -298,11 +282,7 @@ class Gate:
                 f"the privacy unit is {self.unit.describe()}, but select_rows was not called; "
                 "call it on the table first."
             )
-        for look in self._before:
-            look(entry)
         self.ledger.charge(entry)
-        for look in self._after:
-            look(entry)
 
     def play(self, entry: Entry, *, truth: Callable[[], S], answer: Callable[[S], T]) -> T:
         """Draw a part of what was charged. For mechanisms only."""

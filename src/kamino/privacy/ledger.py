@@ -20,6 +20,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import TypeAlias
 
 from kamino.errors import BudgetError, PrivacyError
 from kamino.privacy.accounting.accountant import Tally, epsilon_of
@@ -73,6 +74,10 @@ class Sealed:
         return {"entries": self.num_entries, "epsilon": prices, "delta": self.delta}
 
 
+# Sees a release before or after it is charged: what it is about and what it costs, and no value.
+Watch: TypeAlias = "Callable[[Entry], None]"
+
+
 class Ledger:
     """The entries of one run, never above its budget.
 
@@ -96,6 +101,7 @@ class Ledger:
         """Why the run must not be released: "", "not for release" or "not private"."""
         self.on_charge: Callable[[Entry], None] | None = None
         """Told of each charge that fits, before it counts and so before any draw; if it raises, nothing is charged."""
+        self._watches: list[tuple[Watch, Watch | None]] = []
         self._entries: list[Entry] = []
         self._tallies = {relation: Tally() for relation in Neighbours}
         self._sealed: list[Sealed] = []
@@ -107,8 +113,22 @@ class Ledger:
         """All entries, in the order they were charged."""
         return tuple(self._entries)
 
+    def watch(self, before: Watch, *, after: Watch | None = None) -> Callable[[], None]:
+        """Let `before` see every entry before it is charged, and `after` once it is; returns what ends that.
+
+        What `before` raises keeps the release from being charged and made. Neither sees a private value.
+
+        Guarantees:
+            What is refused is neither charged nor drawn.  [test_a_watched_gate_charges_nothing_that_is_refused]
+        """
+        pair = (before, after)
+        self._watches.append(pair)
+        return lambda: self._watches.remove(pair)
+
     def charge(self, entry: Entry) -> None:
         """Enter one release, or raise `BudgetError` and enter nothing."""
+        for before, _ in tuple(self._watches):
+            before(entry)
         tallies = {}
         for relation, total in self._tallies.items():
             for event, count in entry.events:
@@ -137,6 +157,9 @@ class Ledger:
         self._aside = max(0.0, self._aside - entry.from_aside)
         self._tallies = tallies
         self._entries.append(entry)
+        for _, after in tuple(self._watches):
+            if after is not None:
+                after(entry)
 
     def set_aside(self, delta: float, *, what: str) -> None:
         """Charge `delta` now, for releases that later take parts of it: what is spent then follows from no release.

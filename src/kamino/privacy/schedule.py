@@ -213,23 +213,24 @@ class Schedule:
         taken: list[list[Entry]] = [[] for _ in self.releases]
         problems, place = [], 0
         for number, entry in enumerate(entries, start=1):
-            fitting = [i for i in range(place, len(taken)) if self._takes(i, taken, entry, neighbours)]
+            fitting = [i for i in range(place, len(taken)) if self.takes(i, taken, entry, neighbours)]
             if fitting:
                 place = fitting[0]
                 taken[place].append(entry)
             else:
                 problems.append(
-                    f"entry {number}, {entry.what!r} on {entry.attributes}: {self._nearest(entry, neighbours)}"
+                    f"entry {number}, {entry.what!r} on {entry.attributes}: {self.nearest(entry, neighbours)}"
                 )
         return (*problems, *(text for text in self._costs(taken, neighbours) if text))
 
-    def _takes(self, place: int, taken: Sequence[Sequence[Entry]], entry: Entry, neighbours: Neighbours) -> bool:
+    def takes(self, place: int, taken: Sequence[Sequence[Entry]], entry: Entry, neighbours: Neighbours) -> bool:
+        """Whether an entry may be the release at a place, after those that were taken for each."""
         planned = self.releases[place]
         if planned.chosen and not any(taken[i] for i, each in enumerate(self.releases) if _scores(each, planned.part)):
             return False
         return len(taken[place]) < planned.most and planned.match(entry, neighbours)
 
-    def _nearest(self, entry: Entry, neighbours: Neighbours) -> str:
+    def nearest(self, entry: Entry, neighbours: Neighbours) -> str:
         """How an entry differs from the planned releases of its mechanism and attributes."""
         found = [each.differs(entry, neighbours) for each in self.releases if each.kind == entry.kind]
         closest = [text for text in found if not text.startswith("on ")]
@@ -311,6 +312,12 @@ def multiplier_of(entry: Entry, neighbours: Neighbours) -> float:
         if isinstance(event, PoissonGaussianEvent):
             return event.noise_multiplier
     return 0.0
+
+
+def share_taken(planned: PlannedRelease, entry: Entry, neighbours: Neighbours) -> float:
+    """Return what an entry takes of the budget that planned releases share; 0 where they share none."""
+    found = multiplier_of(entry, neighbours)
+    return (planned.whole / found) ** 2 if planned.whole and found else 0.0
 
 
 def _with_sigma(planned: PlannedRelease, gate: Gate) -> PlannedRelease:

@@ -127,7 +127,8 @@ def print_plan(console: Console, plan: RunPlan) -> None:
     whole = why_plan_whole(plan)
     for note in (*plan.notes, *((whole,) if whole else ())):
         console.print(safe(f"Note: {note}.", style="yellow"))
-    console.print("What is released, in this order:")
+    console.print(f"Stages: {plan.program_text}.", markup=False, soft_wrap=True)
+    console.print("What is released, in this order (a run is refused anything else):")
     console.print(_releases(plan))
     if plan.settings.backend is Backend.NEURAL and plan.is_complete:
         _print_neural(console, plan)

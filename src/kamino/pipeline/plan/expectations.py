@@ -22,7 +22,7 @@ from kamino.constraints import Constraints
 from kamino.errors import InputError
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
 from kamino.pipeline.plan.hopeless import memory_of
-from kamino.pipeline.plan.run_plan import RunPlan, plan_run
+from kamino.pipeline.plan.run_plan import Asked, RunPlan
 from kamino.pipeline.settings import Backend, Settings
 from kamino.privacy import Budget, gaussian_mu
 from kamino.privacy.accounting.closed_forms import get_epsilon_gaussian
@@ -165,8 +165,11 @@ def accuracy_of(plan: RunPlan) -> Accuracy | None:
         return None
     complete = plan
     if missing:
+        from kamino.pipeline.program.programs import plan_program
+
         assumed = _assumed(plan.schema)
-        complete = plan_run(assumed, Constraints(), plan.settings, num_rows=plan.num_rows, earlier=plan.schedule)
+        asked = Asked(settings=plan.settings, given=Constraints(), num_rows=plan.num_rows)
+        complete = plan_program(RunPlan(asked=asked, schema=assumed), done=plan.program)
     columns = {
         each.attribute: (cells_together(complete.known[each.attribute], each.cells), each.sigma)
         for each in complete.expected

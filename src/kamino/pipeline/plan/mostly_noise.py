@@ -7,7 +7,6 @@ rows there are is known from what was released, or from what was asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kamino.advice import Advice, Level, dropping, named, setting
 from kamino.constraints.language.printer import print_name
@@ -38,7 +37,7 @@ def refuse_noise(plan: RunPlan, about_rows: float) -> None:
     Guarantees:
         It looks at released numbers only, before the rest of the budget is spent.  [test_a_table_of_noise_is_refused]
     """
-    errors = accuracy_of(replace(plan, num_rows=max(1, round(about_rows))))
+    errors = accuracy_of(plan.for_rows(max(1, round(about_rows))))
     names = most_hidden(errors, part=_ALL)
     if plan.settings.anyway or errors is None or not names:
         return

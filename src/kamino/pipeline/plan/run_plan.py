@@ -10,33 +10,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kamino.advice import Advice, drafting, setting
 from kamino.constraints import Constraints, print_constraint
 from kamino.constraints.analysis.text_orders import text_order_notes
 from kamino.engine.recoded import recode
-from kamino.errors import ConstraintError, ConstraintErrors, InputError, PrivacyError
-from kamino.layout.offsets import ordered_dates
-from kamino.layout.recoding import Recoding, SplitRules, joined
+from kamino.errors import InputError
+from kamino.layout.recoding import Recoding, SplitRules
 from kamino.layout.table_layout import Layout, left_by, outer_steps
-from kamino.model import MarginalPlan, order_attributes, plan_marginal
+from kamino.model import MarginalPlan
 from kamino.model.marginal.marginal_schedule import HISTOGRAMS
-from kamino.model.parts import KnownMap
-from kamino.pipeline.modelling import LeftOver, left_over, neural_settings
-from kamino.pipeline.output.notes import distance_notes, promise_notes, short_year_notes, trusted_notes
+from kamino.pipeline.modelling import LeftOver
+from kamino.pipeline.output.notes import short_year_notes
 from kamino.pipeline.output.release_mark import Spent, mark_before, weak_promises
 from kamino.pipeline.plan.bound_schema import NOTHING, check_has_columns, check_names, schema_for
-from kamino.pipeline.plan.close_dates import open_pairs, planned_closeness
-from kamino.pipeline.plan.group_ids import planned_groups, with_group_ids
-from kamino.pipeline.plan.hints import hints_of, model_attributes
-from kamino.pipeline.plan.hopeless import is_beyond_memory, refuse_beyond_a_day, refuse_beyond_memory, refuse_hopeless
-from kamino.pipeline.plan.planned_discovery import Discovery, charge, planned_domains, planned_rows, planned_types
-from kamino.pipeline.plan.public_domains import check_lists, with_public_domains
-from kamino.pipeline.plan.reference_domains import with_reference_domains
-from kamino.pipeline.plan.references import References, read_references, typed_references
-from kamino.pipeline.plan.required_types import refuse_clashing_types, with_required_types
-from kamino.pipeline.plan.unreadable_dates import planned_unreadable
+from kamino.pipeline.plan.group_ids import with_group_ids
+from kamino.pipeline.plan.hopeless import is_beyond_memory, refuse_beyond_a_day, refuse_beyond_memory
+from kamino.pipeline.plan.planned_discovery import Discovery
+from kamino.pipeline.plan.references import References, read_references
+from kamino.pipeline.plan.required_types import with_required_types
 from kamino.pipeline.plan.whose_privacy import (
     asked_columns,
     id_question,
@@ -45,19 +36,14 @@ from kamino.pipeline.plan.whose_privacy import (
     written_ids,
 )
 from kamino.pipeline.plan.written_values import refuse_written_values
-from kamino.pipeline.settings import Backend, SequenceMode, Settings
-from kamino.pipeline.weighing import model_noise, planned_weights, weights_noise
-from kamino.privacy import Gate, Neighbours, gaussian_mu
+from kamino.pipeline.settings import Backend, Settings
+from kamino.privacy import gaussian_mu
 from kamino.privacy.accounting.meaning import Meaning, meaning_of_budget, of_epsilon
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.schedule import Schedule
-from kamino.privacy.sensitivity import Sensitivity
-from kamino.sampling import Requirements, Sampling, SamplingPlan, paper_sequence, random_order, require
+from kamino.sampling import Requirements, Sampling, SamplingPlan
 from kamino.sampling.closed_world import can_close, why_not_closed
-from kamino.sampling.feasible.undrawable import refuse_undrawable
-from kamino.sampling.plan.reference_maps import known_of
-from kamino.sampling.soft.soft_notes import soft_notes
-from kamino.schema import Attribute, Codec, Schema
+from kamino.schema import Attribute, Schema
 
 if TYPE_CHECKING:
     from kamino.model.neural import NeuralPlan
@@ -82,66 +68,200 @@ class Expected:
     distance: float | None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RunPlan:
-    """The steps of a run, its budget, its releases and their noise. Every field may be published.
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was asked of a run, with the public tables that it names.
 
-    A plan is made in stages where something must be found first. Without `schema`, the types of `columns` are found;
-    with domains that are `missing`, these are. The schedule then ends there, and `with_schema` plans what follows. What
-    finding them may spend follows from `discovery`, and so from a noisy number of rows: before that is known, releases
-    are planned with the least noise they can have, and `with_rows` plans them exactly.
-
-    `given` are the constraints as they were given, `outer` the steps of the layout that they ask for, `rules` are bound
-    to the schema: those that rows are drawn for, and those that the `layout` keeps by itself; whether more dates lie
-    `close` together is measured. `raw_references`
-    are the reference tables as they were read, `references` with the schema's types. `sampling` is None where the model
-    chooses the order, but for `chains`: `sampling_along` makes it then. `marginal` or `neural` is what the model is
-    fitted by; the second depends on the number of rows. `weights_noise` is the noise multiplier of what is measured for
-    soft constraints. `notes` say what a reader of the table may not expect.
-
-    Guarantees:
-        A run makes the planned releases and no others.  [test_the_ledger_is_what_was_planned]
-        It draws by the planned steps.  [test_the_steps_are_what_was_planned]
+    `columns` are those of the table where no schema says so, `given` the constraints as they were given, `outer` the
+    steps of the layout that they ask for. `raw_references` are the reference tables as they were read, in `folder`.
     """
 
     settings: Settings
     given: Constraints
     columns: tuple[str, ...] = ()
-    schema: Schema | None = None
     outer: tuple[Recoding, ...] = ()
+    folder: Path = Path()
+    num_rows: int | None = None
+    raw_references: References = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundRules:
+    """The constraints bound to a schema: those that rows are drawn for, and those that the `layout` keeps by itself.
+
+    `references` have the schema's types; whether more dates lie `close` together is measured.
+    """
+
     rules: SplitRules = field(default_factory=SplitRules)
     layout: Layout | None = None
     close: tuple[tuple[str, str], ...] = ()
     references: References = field(default_factory=dict, repr=False)
-    raw_references: References = field(default_factory=dict, repr=False)
-    folder: Path = Path()
-    num_rows: int | None = None
-    discovery: Discovery | None = None
-    schedule: Schedule = field(default_factory=Schedule)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderPlan:
+    """In which order attributes are drawn, and by which steps.
+
+    `sampling` is None where the model chooses the order, but for `chains`: `sampling_along` makes it then.
+    """
+
     requirements: Requirements | None = None
-    sequence: tuple[str, ...] | None = None
     chains: tuple[tuple[str, ...], ...] = ()
     sampling: SamplingPlan | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPlan:
+    """What the model is fitted by: `marginal` or `neural`, which depends on the number of rows.
+
+    `weights_noise` is the noise multiplier of what is measured for soft constraints.
+    """
+
     marginal: MarginalPlan | None = None
     neural: NeuralPlan | None = None
     left_over: LeftOver = field(default_factory=LeftOver)
     weights_noise: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedStage:
+    """A stage of a run, and what it will release; `allowed` is what it may, where it is planned for so many rows."""
+
+    name: str
+    releases: Schedule = field(default_factory=Schedule)
+    allowed: Schedule | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunPlan:
+    """The steps of a run, its budget, its releases and their noise. Every field may be published.
+
+    The `program` is made stage by stage (`kamino.pipeline.program`), and ends at a stage that something must be known
+    for. Without `schema`, the types of columns are found; with domains that are `missing`, these are. `with_schema`
+    plans what follows. What finding them may spend follows from `discovery`, and so from a noisy number of rows: before
+    that is known, releases are planned with the least noise they can have, and `with_rows` plans them exactly.
+
+    `notes` say what a reader of the table may not expect.
+
+    Guarantees:
+        A run makes the planned releases and no others.  [test_the_ledger_is_what_was_planned]
+        Whatever else a stage asks for is refused before it is charged.  [test_what_a_stage_did_not_plan_is_refused]
+        It draws by the planned steps.  [test_the_steps_are_what_was_planned]
+    """
+
+    asked: Asked
+    schema: Schema | None = None
+    bound: BoundRules = field(default_factory=BoundRules)
+    discovery: Discovery | None = None
+    program: tuple[PlannedStage, ...] = ()
+    order_plan: OrderPlan = field(default_factory=OrderPlan)
+    model_plan: ModelPlan = field(default_factory=ModelPlan)
     notes: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> Settings:
+        """What the run is asked to do."""
+        return self.asked.settings
+
+    @property
+    def given(self) -> Constraints:
+        """The constraints as they were given."""
+        return self.asked.given
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table, where no schema says so."""
+        return self.asked.columns
+
+    @property
+    def outer(self) -> tuple[Recoding, ...]:
+        """The steps of the layout that the constraints ask for, which come before anything is read."""
+        return self.asked.outer
+
+    @property
+    def num_rows(self) -> int | None:
+        """How many rows the table is thought to have, or were asked for."""
+        return self.asked.num_rows
+
+    @property
+    def schedule(self) -> Schedule:
+        """The releases of all stages, in their order."""
+        return Schedule(releases=tuple(release for stage in self.program for release in stage.releases))
+
+    @property
+    def references(self) -> References:
+        """The reference tables, with the schema's types."""
+        return self.bound.references
+
+    @property
+    def close(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of dates of which is measured whether they lie close together."""
+        return self.bound.close
+
+    @property
+    def requirements(self) -> Requirements | None:
+        """What hard constraints ask of the order of attributes; None before all domains are known."""
+        return self.order_plan.requirements
+
+    @property
+    def sampling(self) -> SamplingPlan | None:
+        """Order and steps; None where the model chooses the order."""
+        return self.order_plan.sampling
+
+    @property
+    def sequence(self) -> tuple[str, ...] | None:
+        """The order of attributes; None where the model chooses it."""
+        return None if self.sampling is None else self.sampling.sequence
+
+    @property
+    def chains(self) -> tuple[tuple[str, ...], ...]:
+        """Attributes that keep their order where the model chooses that of the others."""
+        return self.order_plan.chains
+
+    @property
+    def marginal(self) -> MarginalPlan | None:
+        """What a marginal model is fitted by."""
+        return self.model_plan.marginal
+
+    @property
+    def neural(self) -> NeuralPlan | None:
+        """What a neural model is fitted by, for so many rows."""
+        return self.model_plan.neural
+
+    @property
+    def program_text(self) -> str:
+        """The stages in words, each with how many kinds of releases it plans."""
+        parts = [f"{stage.name} ({len(stage.releases)})" if stage.releases else stage.name for stage in self.program]
+        return ", ".join(parts) + ("" if self.is_complete else "; what follows is planned from what this finds")
+
+    def of_stage(self, name: str) -> Schedule:
+        """What a stage will release; nothing where the program does not come to it."""
+        return next((stage.releases for stage in self.program if stage.name == name), Schedule())
+
+    def allowed_of(self, name: str) -> Schedule:
+        """What a stage may release while it runs: what it will, or the same for any number of rows."""
+        stage = next((stage for stage in self.program if stage.name == name), None)
+        return Schedule() if stage is None else stage.releases if stage.allowed is None else stage.allowed
+
+    def for_rows(self, num_rows: int) -> RunPlan:
+        """The same for another number of rows, as far as errors to expect go."""
+        return replace(self, asked=replace(self.asked, num_rows=num_rows))
 
     @property
     def constraints(self) -> Constraints:
         """The constraints that rows are drawn for."""
-        return self.rules.drawn
+        return self.bound.rules.drawn
 
     @property
     def held(self) -> Constraints:
         """The constraints that the layout keeps by itself."""
-        return self.rules.kept
+        return self.bound.rules.kept
 
     @property
     def known_layout(self) -> Layout:
         """The layout, once there is a schema."""
-        return Layout.of(self.known, outer=self.outer) if self.layout is None else self.layout
+        layout = self.bound.layout
+        return Layout.of(self.known, outer=self.outer) if layout is None else layout
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -239,32 +359,19 @@ class RunPlan:
 
     def with_schema(self, schema: Schema) -> RunPlan:
         """The plan of what follows, once types or domains are found: by the same code as any other plan."""
-        return plan_run(
-            _with_found_types(schema, self.given, self.settings) if self.schema is None else schema,
-            self.given,
-            self.settings,
-            num_rows=self.num_rows,
-            folder=self.folder,
-            raw_references=self.raw_references,
-            discovery=self.discovery,
-            earlier=self.schedule,
-            outer=self.outer,
-        )
+        from kamino.pipeline.program.programs import plan_program
+
+        known = _with_found_types(schema, self.given, self.settings) if self.schema is None else schema
+        plan = RunPlan(asked=replace(self.asked, columns=()), schema=known, discovery=self.discovery)
+        return plan_program(plan, done=self.program)
 
     def with_rows(self, about_rows: int) -> RunPlan:
         """The plan of what is to be found, once the noisy number of rows is known that its cost follows from."""
+        from kamino.pipeline.program.programs import plan_program
+
         assert self.discovery is not None, "only a plan that has something to find asks for the number of rows"
-        return plan_run(
-            self.schema,
-            self.given,
-            self.settings,
-            columns=self.columns,
-            num_rows=self.num_rows,
-            folder=self.folder,
-            raw_references=self.raw_references,
-            discovery=replace(self.discovery, about_rows=about_rows),
-            outer=self.outer,
-        )
+        discovery = replace(self.discovery, about_rows=about_rows)
+        return plan_program(RunPlan(asked=self.asked, schema=self.schema, discovery=discovery))
 
     def sampling_along(self, sequence: Sequence[str]) -> SamplingPlan:
         """How rows are drawn along the sequence of a fitted model: as planned, if the order was."""
@@ -290,6 +397,7 @@ class RunPlan:
             "backend": self.settings.backend.value,
             "measurements": [vars(each) for each in self.expected],
             "releases": self.schedule.to_json(),
+            "program": [{"stage": stage.name, "releases": len(stage.releases)} for stage in self.program],
             "notes": [*self.warnings, *self.notes],
             "neural": self.neural.to_json() if self.neural else None,
             "rows": self.num_rows,
@@ -393,9 +501,6 @@ def plan_run(
     columns: Sequence[str] = (),
     num_rows: int | None = None,
     folder: Path = Path(),
-    raw_references: References | None = None,
-    discovery: Discovery | None = None,
-    earlier: Schedule = Schedule(),
     outer: Sequence[Recoding] = (),
 ) -> RunPlan:
     """Plan a run from public facts.
@@ -407,9 +512,6 @@ def plan_run(
         columns: the names of the table's columns, needed without a schema only.
         num_rows: what you think or ask: for expected errors, for keys and for the neural model.
         folder: where paths of reference tables start.
-        raw_references: the reference tables, if they were read before.
-        discovery: what there is to find, and what is known of it, if it was planned before.
-        earlier: the releases that found types or domains, which are paid for.
         outer: the steps of the layout that constraints ask for; schema and columns are those after them.
 
     Raises:
@@ -419,206 +521,20 @@ def plan_run(
     Guarantees:
         No private table is an argument, so none is read.  [test_plan_command_reads_no_data]
     """
-    raw_references = read_references(constraints, folder=folder) if raw_references is None else raw_references
-    types_found = discovery is not None and discovery.untyped
-    plan = RunPlan(
+    from kamino.pipeline.program.programs import plan_program
+
+    asked = Asked(
         settings=settings,
         given=constraints,
         columns=tuple(columns),
-        num_rows=num_rows,
-        folder=folder,
-        raw_references=raw_references,
         outer=tuple(outer),
+        folder=folder,
+        num_rows=num_rows,
+        raw_references=read_references(constraints, folder=folder),
     )
-    if schema is None:
-        refuse_clashing_types(constraints)
-        check_lists(settings.value_lists, columns)
-        discovery = discovery or Discovery(num_columns=len(columns), untyped=True)
-        schedule = planned_rows(settings, untyped=True) + planned_types(columns, discovery, settings)
-        return _with_sigmas(replace(plan, discovery=discovery, schedule=schedule))
-    schema = with_reference_domains(schema, raw_references, types_were_found=types_found)
-    schema = with_public_domains(schema, constraints, settings.value_lists, types_found=types_found)
-    layout = Layout.of(schema, outer=outer)
-    split = layout.rules(_bind(constraints, layout, types_were_found=types_found))
-    refuse_undrawable(split.drawn)
-    rules = split.drawn
-    plan = replace(
-        plan,
-        schema=schema,
-        layout=layout,
-        rules=split,
-        references=typed_references(raw_references, schema, rules),
-        discovery=discovery,
-        schedule=earlier,
-    )
-    refuse_hopeless(schema, rules, num_rows, keeps=settings.sampling.keeps_hard_constraints)
-    if schema.missing_domains:
-        discovery = discovery or Discovery(num_columns=len(schema.missing_domains), untyped=False)
-        begun = earlier if discovery.untyped else planned_rows(settings, untyped=False)
-        found = planned_domains(schema, discovery, settings)
-        return _with_sigmas(replace(plan, discovery=discovery, schedule=begun + found))
-    if not schema.data_names:
-        raise InputError("every column is a key, which carries no data; expected at least one other column")
-    groups = planned_groups(schema, settings, plan.noise_multiplier)
-    unreadable = Schedule(releases=planned_unreadable(schema, plan.noise_multiplier))
-    plan = _with_differences(replace(plan, schedule=plan.schedule + groups + unreadable), layout)
-    return _complete(plan, plan.known_layout.codec)
+    return plan_program(RunPlan(asked=asked, schema=schema))
 
 
 def _with_found_types(schema: Schema, constraints: Constraints, settings: Settings) -> Schema:
     """The schema of types that were found, where these may be other than constraints and ids need them."""
     return with_group_ids(with_required_types(schema, constraints), constraints, settings)
-
-
-def _with_differences(plan: RunPlan, layout: Layout) -> RunPlan:
-    """Plan which dates are modelled by their distance from another, and what is measured to find more."""
-    if plan.settings.backend is not Backend.MARGINAL:
-        return plan
-    codec = layout.codec
-    differences = ordered_dates(plan.constraints, codec)
-    layout = layout.with_differences(differences)
-    after = layout.rules(plan.constraints)
-    close = open_pairs(after.drawn, codec, differences)
-    return replace(
-        plan,
-        rules=SplitRules(drawn=after.drawn, kept=joined(plan.held, after.kept)),
-        layout=layout,
-        close=close,
-        schedule=plan.schedule + Schedule(releases=planned_closeness(close, plan.noise_multiplier)),
-    )
-
-
-def _complete(plan: RunPlan, codec: Codec) -> RunPlan:
-    """Plan order, steps, model and weights, all domains being known."""
-    settings, rules = plan.settings, plan.constraints
-    requirements = require(codec, rules, num_rows=plan.num_rows, references=plan.references)
-    sampling = _sampling(codec, requirements, rules, settings)
-    gate = Gate(settings.budget, unit=settings.privacy_unit)
-    charge(gate, plan.schedule)
-    noise = weights_noise(rules, settings, gate)
-    plan = replace(
-        plan,
-        requirements=requirements,
-        sampling=sampling,
-        sequence=sampling.sequence if sampling is not None else None,
-        chains=() if sampling is not None else requirements.chains,
-        weights_noise=noise,
-        left_over=left_over(rules, settings, rates_noise=noise),
-    )
-    plan = (
-        _with_marginal(plan, codec, gate) if settings.backend is Backend.MARGINAL else _with_neural(plan, codec, gate)
-    )
-    _refuse_samples_of_units(plan)
-    return replace(_with_sigmas(plan), notes=_notes(plan, codec))
-
-
-def _with_marginal(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
-    marginal = plan_marginal(
-        model_attributes(codec),
-        noise_multiplier=model_noise(plan.constraints, gate),
-        sequence=plan.sequence,
-        chains=plan.chains,
-        hints=replace(hints_of(plan.constraints, codec), known=_public_maps(plan, codec)),
-        distance=gate.sensitivity(Sensitivity.of_histogram()).under(gate.budget.neighbours),
-        replaced=gate.budget.neighbours is Neighbours.REPLACE,
-    )
-    weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise)
-    return replace(plan, marginal=marginal, schedule=plan.schedule + marginal.schedule + weights)
-
-
-def _public_maps(plan: RunPlan, codec: Codec) -> tuple[KnownMap, ...]:
-    """The maps of reference tables, as the model reads them."""
-    assert plan.requirements is not None, "a model is planned after what it must keep"
-    found = (known_of(each, codec) for each in plan.requirements.references.values())
-    return tuple(each for each in found if each is not None)
-
-
-def _with_neural(plan: RunPlan, codec: Codec, gate: Gate) -> RunPlan:
-    """Plan a neural fit; its noise is searched from the number of rows, by the same code as in the fit."""
-    from kamino.model.neural.neural_schedule import charge_rows, in_sequence, plan_fit, plan_steps, planned_releases
-
-    settings, attributes = neural_settings(plan.settings), model_attributes(codec)
-    assert plan.sequence is not None, "a neural model does not choose its order"
-    neural = None
-    if plan.num_rows is not None:
-        charge_rows(gate.ledger, settings)
-        neural = plan_fit(
-            attributes,
-            gate.ledger,
-            num_rows=max(1, plan.num_rows),
-            sequence=plan.sequence,
-            settings=settings,
-            reserved=plan.left_over.reserved,
-            learn=plan.left_over.learn_weights,
-        )
-    steps = plan_steps(in_sequence(attributes, plan.sequence), settings.limits)
-    parameters = neural.parameters if neural else None
-    releases = planned_releases(steps, parameters, settings, private=plan.settings.budget.is_private)
-    weights = planned_weights(plan.constraints, plan.settings, plan.weights_noise, parameters=parameters)
-    return replace(plan, neural=neural, schedule=plan.schedule + releases + weights)
-
-
-def _sampling(codec: Codec, requirements: Requirements, rules: Constraints, settings: Settings) -> SamplingPlan | None:
-    """Order and steps; None where the model chooses the order."""
-    if settings.sequence is SequenceMode.PAPER:
-        return requirements.arrange(paper_sequence(codec, rules))
-    if settings.sequence is SequenceMode.RANDOM:
-        return requirements.arrange(random_order(tuple(codec.attributes), np.random.default_rng(settings.chance)))
-    if settings.backend is Backend.NEURAL and not requirements.asks_for_an_order:
-        return requirements.arrange(order_attributes(model_attributes(codec)))
-    if requirements.depend_on_groups:
-        # What a group has in common is drawn before what its rows differ in.
-        return requirements.arrange()
-    chained = requirements.chains
-    open_ = settings.backend is Backend.MARGINAL and (len(chained) != 1 or set(chained[0]) != set(codec.attributes))
-    if open_ and (chained or not requirements.asks_for_an_order):
-        return None
-    return requirements.arrange()
-
-
-def _bind(constraints: Constraints, layout: Layout, *, types_were_found: bool) -> Constraints:
-    """The constraints, checked against the types of all columns."""
-    try:
-        return constraints.bind(layout.types)
-    except ConstraintErrors as problem:
-        if not types_were_found:
-            raise
-        faults = [_of_found_type(error) for error in problem.errors]
-        raise ConstraintErrors([*faults, _TYPES_WERE_FOUND.error(ConstraintError)]) from None
-
-
-def _of_found_type(error: ConstraintError) -> ConstraintError:
-    """The error of a constraint whose column has a type that was found: the type is in doubt, not the constraint."""
-    found, _, _ = error.message.rpartition("; ")
-    return Advice.of(
-        "type-was-found",
-        *(f"{found}; this type was found, not declared: declare the type in a schema (", drafting(), ")"),
-    ).error(ConstraintError, source=error.source, line=error.line, column=error.column)
-
-
-def _with_sigmas(plan: RunPlan) -> RunPlan:
-    """The plan with the scale of the noise of each release, for its privacy unit."""
-    gate = Gate(plan.settings.budget, unit=plan.settings.privacy_unit)
-    return replace(plan, schedule=plan.schedule.with_sigmas(gate))
-
-
-def _refuse_samples_of_units(plan: RunPlan) -> None:
-    """Refuse what the gate would refuse after other releases: a sample of rows where a unit has several."""
-    unit = plan.settings.privacy_unit
-    sampled = [each for each in plan.schedule if each.kind in ("gradients", "sample")]
-    if sampled and unit.max_rows > 1:
-        raise PrivacyError(
-            f"the privacy unit is {unit.describe()}, but {sampled[0].what!r} samples single rows; use the marginal "
-            "backend and weights by matching, or set max_rows=1."
-        )
-
-
-def _notes(plan: RunPlan, codec: Codec) -> tuple[str, ...]:
-    """What may surprise in the table, as far as it is known before the run."""
-    settings, num_rows = plan.settings, plan.num_rows
-    trusted = () if num_rows is None else trusted_notes(codec.schema, num_rows)
-    promised = promise_notes(codec, plan.constraints, num_rows) if settings.sampling.keeps_hard_constraints else ()
-    weighed = settings.sampling is Sampling.CONSTRAINT_AWARE and plan.sampling is not None
-    soft = soft_notes(plan.sampling, codec) if weighed and plan.sampling is not None else ()
-    by_chance = settings.sequence is SequenceMode.RANDOM and settings.seed is None
-    return (*distance_notes(codec), *trusted, *promised, *soft, *((CHOSEN_BY_CHANCE,) if by_chance else ()))
