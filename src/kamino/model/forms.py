@@ -87,9 +87,7 @@ def _line(fault: ErrorDetails, where: str) -> str:
         limits = fault.get("ctx", {})
         bound = next((f"{word} {limits[key]:g}" for key, word in _BOUNDS.items() if key in limits), None)
         said = f"is not {bound}" if bound else "is of another kind"
-    last = names.pop() if names and isinstance(names[-1], str) else None
-    end = said if last is None else f"{shown_name(last)} {said}"
-    return f"{_joined(place, names)}{': ' if last is not None else ' '}{end}"
+    return f"{_joined(place, names)} {said}"
 
 
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}

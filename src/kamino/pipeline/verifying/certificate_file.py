@@ -147,7 +147,7 @@ def _read(document: dict[str, Any], source: str) -> Certificate:
     form = filled(CertificateForm, document, where="certificate")
     schema = Schema.from_yaml(form.schema_text, source="schema")
     # Only steps that the schema does not tell are written, and then all of them.
-    layout = Layout.from_json(Layout.of(schema).to_json() if "layout" not in document else form.layout, schema)
+    layout = Layout.from_json(Layout.of(schema).to_json() if form.layout is None else form.layout, schema)
     return Certificate(
         source=source,
         document=document,

@@ -141,9 +141,16 @@ class CertificateForm(Form):
     notes: list[str]
     hashes: Hashes
     given: dict[str, list[Any]] = Field(default_factory=dict)
-    # An absent one is none; null is not.
-    signature: Signature = Field(default=None)
-    layout: list[Any] = Field(default=None)
+    signature: Signature | None = None
+    layout: list[Any] | None = None
     schema_text: Annotated[str, Field(alias="schema")]
     settings: dict[str, Any]
     constraints: list[Claim]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_not_absent(cls, document: Any) -> Any:
+        for name in ("signature", "layout"):
+            if isinstance(document, dict) and document.get(name, name) is None:
+                raise ValueError(f"{name} is null")
+        return document
