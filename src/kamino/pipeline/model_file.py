@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields as fields_of
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -111,23 +111,31 @@ def read_json(text: str, *, part: str) -> Any:
 def settings_of(document: object) -> Settings:
     """The settings of a run, each of its kind."""
     fields = Fields(document, where="settings").only(*(each.name for each in fields_of(Settings)))
-    kinds: Mapping[str, Any] = {
-        "epsilon": lambda name: fields.number_or_null(name),
-        "delta": fields.number,
-        "discovery_share": lambda name: None if fields.any(name) is None else fields.number(name),
-        "trust_domain": fields.flag,
-        "accept": fields.flag,
-        "anyway": fields.flag,
-        "value_lists": lambda name: [_pair(each) for each in fields.items(name)],
-        "sweeps": lambda name: fields.whole(name, most=_MOST_SWEEPS),
-        "candidates": lambda name: fields.whole(name, least=1, most=_MOST_SWEEPS),
-        "jobs": lambda name: fields.whole(name, least=1),
-        "seed": lambda name: None if fields.any(name) is None else fields.whole(name),
-        "max_rows": lambda name: None if fields.any(name) is None else fields.whole(name, least=1),
-        "unit": lambda name: None if fields.any(name) is None else fields.text(name),
-        "cluster": lambda name: None if fields.any(name) is None else fields.text(name),
-    }
-    return Settings.from_json({name: kinds.get(name, fields.text)(name) for name in fields})
+    return Settings.from_json({name: _setting(fields, name) for name in fields})
+
+
+def _setting(fields: Fields, name: str) -> Any:
+    """The value of a setting, of the kind that its field has; those of an enumeration are texts."""
+    plain, optional = _plain_kind(get_type_hints(Settings)[name])
+    value = fields.any(name)
+    # An infinite epsilon is written as null.
+    if value is None and (optional or name == "epsilon"):
+        return None
+    if plain is bool:
+        return fields.flag(name)
+    if plain is float:
+        return fields.number(name)
+    if plain is int:
+        least = Settings.__dataclass_fields__[name].metadata.get("least") or 0
+        # Anything beyond would be passes over all rows without an end.
+        return fields.whole(name, least=least, **({} if optional else {"most": _MOST_SWEEPS}))
+    return [_pair(each) for each in fields.items(name)] if get_origin(plain) is tuple else fields.text(name)
+
+
+def _plain_kind(kind: Any) -> tuple[Any, bool]:
+    """A type without its None, and whether it had one."""
+    parts = get_args(kind)
+    return (parts[0], True) if type(None) in parts else (kind, False)
 
 
 def frame_of(manifest: Fields, schema: Schema) -> FrameKind:

@@ -21,18 +21,16 @@ from kamino.limits import (
     MAX_CERTIFICATE_BYTES,
     MAX_DEPTH,
     MAX_DIGITS,
-    MAX_ENTRIES,
     MAX_ITEMS,
-    MAX_UNIT_ROWS,
 )
+from kamino.model.forms import filled
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.model_file import refusing_damage, settings_of
 from kamino.pipeline.output.certificate import FORMAT
 from kamino.pipeline.settings import Settings
-from kamino.privacy import Neighbours
+from kamino.pipeline.verifying.certificate_form import CertificateForm, Claim
 from kamino.schema import Schema
 
-_LARGEST = 1e100
 _REMEDY = "ask whoever released the table for its certificate"
 
 
@@ -146,120 +144,30 @@ def _read(document: dict[str, Any], source: str) -> Certificate:
         raise ModelError(f"found format {shown(fields.text('format'))}, expected {FORMAT!r}; get a newer Kamino")
     if "sha256" not in document:
         raise ModelError("it has no sha256: it is of a table that was not written to a file")
-    for name in ("kamino", "mark", "sha256"):
-        fields.text(name)
-    fields.whole("rows")
-    _check_privacy(fields.within("privacy"))
-    _check_ledger(fields.within("ledger"))
-    _check_rest(fields)
-    schema = Schema.from_yaml(fields.text("schema"), source="schema")
+    form = filled(CertificateForm, document, where="certificate")
+    schema = Schema.from_yaml(form.schema_text, source="schema")
     # Only steps that the schema does not tell are written, and then all of them.
-    steps = fields.items("layout") if "layout" in document else Layout.of(schema).to_json()
-    layout = Layout.from_json(steps, schema)
+    layout = Layout.from_json(Layout.of(schema).to_json() if form.layout is None else form.layout, schema)
     return Certificate(
         source=source,
         document=document,
-        settings=settings_of(_known_settings(fields.within("settings"))),
+        settings=settings_of(_known_settings(form.settings)),
         schema=schema,
-        constraints=_constraints(fields, layout),
+        constraints=_constraints(form.constraints, layout),
         layout=layout,
     )
 
 
-def _check_privacy(privacy: Fields) -> None:
-    privacy.number_or_null("epsilon", least=0)
-    privacy.number("delta", least=0, most=1)
-    privacy.text("neighbours")
-    privacy.text("unit")
-    privacy.whole("releases")
-    _check_prices(privacy.within("spent_epsilon"))
-
-
-def _check_prices(prices: Fields) -> None:
-    for relation in Neighbours:
-        prices.number_or_null(relation.value, least=0)
-    prices.only(*(relation.value for relation in Neighbours))
-
-
-def _check_ledger(ledger: Fields) -> None:
-    """What repricing needs, each of its kind. Whether events make sense is judged when they are priced."""
-    ledger.number_or_null("epsilon", least=0)
-    ledger.number("delta", least=0, most=1)
-    ledger.text("neighbours")
-    ledger.text("mark")
-    unit = ledger.within("unit")
-    unit.text("text")
-    unit.whole("max_rows", least=1, most=MAX_UNIT_ROWS)
-    if unit.any("column") is not None:
-        unit.text("column")
-    _check_prices(ledger.within("spent_epsilon"))
-    for part in ledger.objects("sealed"):
-        part.whole("entries")
-        part.number("delta", least=0, most=1)
-        _check_prices(part.within("epsilon"))
-    if len(ledger.items("entries")) > MAX_ENTRIES:
-        raise ModelError(f"ledger: it has more than {MAX_ENTRIES} entries")
-    for entry in ledger.objects("entries"):
-        _check_entry(entry)
-
-
-def _check_entry(entry: Fields) -> None:
-    entry.text("kind")
-    entry.text("what")
-    entry.texts("attributes")
-    entry.number("sigma", least=0, most=_LARGEST)
-    entry.number_or_null("sensitivity", least=0, most=_LARGEST)
-    entry.number("from_aside", least=0, most=1)
-    for event in entry.objects("events"):
-        event.text("type")
-        event.whole("count", least=1, most=10**12)
-        for name in event:
-            if name not in ("type", "count"):
-                event.number(name, most=_LARGEST)
-
-
-def _check_rest(fields: Fields) -> None:
-    for name, names in fields.within("domains").items_by_name.items():
-        if not isinstance(names, list):
-            raise ModelError(f"certificate: domains: {shown(name)} is not a list")
-    finding = fields.within("finding_domains")
-    finding.number("share", least=0)
-    finding.number("delta", least=0, most=1)
-    _ = fields.within("method")
-    fields.texts("notes")
-    hashes = fields.within("hashes")
-    for name in ("schema", "rules", "ledger"):
-        hashes.text(name)
-    references = hashes.within("references")
-    for name in references:
-        references.text(name)
-    if "given" in tuple(fields):
-        given = fields.within("given")
-        for name in given:
-            given.items(name)
-    if "signature" in tuple(fields):
-        signature = fields.within("signature")
-        for name in ("algorithm", "public_key", "value"):
-            signature.text(name)
-
-
-def _known_settings(settings: Fields) -> dict[str, Any]:
+def _known_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that this version has; what later ones add decides nothing here."""
-    known = Settings.__dataclass_fields__
-    return {name: value for name, value in settings.items_by_name.items() if name in known}
+    return {name: value for name, value in settings.items() if name in Settings.__dataclass_fields__}
 
 
-def _constraints(fields: Fields, layout: Layout) -> Constraints:
-    texts = []
-    for each in fields.objects("constraints"):
-        text = each.text("text")
-        each.flag("hard")
-        each.whole("violations")
-        if not each.flag("hard"):
-            each.number("rate", least=0, most=1)
-        if "\n" in text:
-            raise ModelError(f"{each.where}: text is more than one line")
-        texts.append(text)
+def _constraints(claims: list[Claim], layout: Layout) -> Constraints:
+    for number, claim in enumerate(claims):
+        if "\n" in claim.text:
+            raise ModelError(f"certificate: constraints {number}: text is more than one line")
+    texts = [claim.text for claim in claims]
     found = Constraints.parse("\n".join(texts), source="constraints", types=layout.types)
     if len(found) != len(texts):
         raise ModelError("a constraint is none, or more than one")
