@@ -34,6 +34,8 @@ _PASSED_OVER = re.compile(
     re.IGNORECASE,
 )
 _DOMAIN = re.compile(r"^\s*CREATE\s+DOMAIN\s+(?P<name>[\w.\"]+)\s+(AS\s+)?(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
+_VIRTUAL = re.compile(r"(GENERATED\s+ALWAYS\s+AS\s*\(.*?\))\s*VIRTUAL\b", re.IGNORECASE | re.DOTALL)
+_UNIQUE_KEY = re.compile(r"\bUNIQUE\s+KEY\s*\(", re.IGNORECASE)
 _NULLS_SAME = re.compile(r"\s+NULLS\s+NOT\s+DISTINCT\b", re.IGNORECASE)
 _SILENT = (
     exp.DefaultColumnConstraint,
@@ -127,6 +129,7 @@ def _read(file: _File, statement: SqlStatement) -> None:
             _domain(file, domain)
             return
         nulls_same = _NULLS_SAME.search(text) is not None and text[:20].upper().startswith("CREATE UNIQUE")
+        text = _UNIQUE_KEY.sub("UNIQUE (", _VIRTUAL.sub(r"\1 STORED", text))
         found = _parsed(_NULLS_SAME.sub("", text) if nulls_same else text, file.dialect)
         match found:
             case exp.Create(kind="TYPE"):
