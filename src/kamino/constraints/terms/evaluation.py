@@ -74,7 +74,7 @@ class _Evaluation:
     def _made(self, term: Term) -> Values:
         match term:
             case Column(name=name):
-                return _from_arrow(_plain(self._columns[name]))
+                return from_arrow(_plain(self._columns[name]))
             case Constant(value=value):
                 return self._constant(value)
             case Apply(function=name) if name in COMPARING:
@@ -112,7 +112,8 @@ class _Evaluation:
 _OPERATORS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-def _from_arrow(column: Any) -> Values:
+def from_arrow(column: Any) -> Values:
+    """A plain Arrow column as it is computed with."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return exact.from_arrow(column)
