@@ -52,7 +52,8 @@ def shown(rules: Constraints, declared: Mapping[str, ValueType | None]) -> str:
             hard = check_table(table, bound)
         except KaminoError as problem:
             return f"is not counted: {str(problem)[:160]}"
-        broken = any(c.violations for c in (*hard.checks, *hard.groups, *hard.derivations))
+        counts = [c.violations for c in hard.checks] + [c.violations for c in hard.groups]
+        broken = any(counts) or any(c.violations for c in hard.derivations)
         passed, failed = passed or not broken, failed or broken
         if passed and failed:
             return ""

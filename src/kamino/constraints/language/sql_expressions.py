@@ -433,17 +433,17 @@ def _literal(node: exp.Expr) -> Constant:
 
 def _as_type(constant: Constant, kind: exp.Expr) -> Constant:
     value = constant.value
-    if isinstance(value, str) and kind.is_type(*exp.DataType.NUMERIC_TYPES):  # type: ignore[attr-defined]
+    if isinstance(value, str) and kind.is_type(*exp.DataType.NUMERIC_TYPES):
         try:
             return Constant(read_number(value.strip()))
         except (ValueError, ArithmeticError):
             raise ConstraintError(f"found '{cut(value)}', which is no number") from None
-    if isinstance(value, str) and kind.is_type("date", "date32"):  # type: ignore[attr-defined]
+    if isinstance(value, str) and kind.is_type("date", "date32"):
         try:
             return Constant(date.fromisoformat(value.strip()[:10]))
         except ValueError:
             raise ConstraintError(f"found '{cut(value)}', which is no date") from None
-    if isinstance(value, int | Decimal) and kind.is_type(*exp.DataType.TEXT_TYPES):  # type: ignore[attr-defined]
+    if isinstance(value, int | Decimal) and kind.is_type(*exp.DataType.TEXT_TYPES):
         return Constant(str(value))
     return constant
 

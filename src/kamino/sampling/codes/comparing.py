@@ -80,7 +80,7 @@ class Judge:
                 return here & compare(x, op, y)
             case TermTest():
                 (number,) = {column.tuple for column in predicate.columns}
-                return true_of_codes(predicate, self.codec, t1 if number == 1 else t2)
+                return true_of_codes(predicate, self.codec.__getitem__, t1 if number == 1 else t2)
         raise AssertionError(predicate)
 
     def is_null(self, name: str, codes: Codes) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ def decoded(codec: AttributeCodec, codes: NDArray[np.int64]) -> Any:
 
 
 def true_of_codes(
-    test: TermTest, codecs: Mapping[str, AttributeCodec], columns: Mapping[str, NDArray[np.int64]]
+    test: TermTest, codec_of: Callable[[str], AttributeCodec], columns: Mapping[str, NDArray[np.int64]]
 ) -> NDArray[np.bool_]:
     """Where a test of one tuple is true, for codes of arrays that broadcast.
 
@@ -42,7 +42,7 @@ def true_of_codes(
     left, right = with_tuple(test.left, 1), with_tuple(test.right, 1)
     for begin in range(0, size, _AT_ONCE):
         piece = slice(begin, begin + _AT_ONCE)
-        values = {name: decoded(codecs[name], codes[piece]) for name, codes in flat.items()}
+        values = {name: decoded(codec_of(name), codes[piece]) for name, codes in flat.items()}
         truth = compared(values_of(left, values), test.op, values_of(right, values))
         found[piece] = np.asarray(truth.fill_null(False).cast(pa.uint8())).astype(np.bool_)
     return found.reshape(shape)

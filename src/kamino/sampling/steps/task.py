@@ -71,7 +71,8 @@ class Task:
             columns = {n: self.columns[n][rows][shape] for n in check.attributes if n != self.step.attribute}
             columns[self.step.attribute] = np.maximum(codes, 0)
             broken |= self.judge.violates(check, columns, columns)
-        return broken & (codes != DEAD)
+        alive: Mask = codes != DEAD
+        return broken & alive
 
     def keys(self, names: frozenset[str]) -> IntArray:
         """Number the rows' combinations of values in these earlier columns."""
