@@ -41,7 +41,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        if not text.startswith("{"):
+        if not text.startswith('{"'):
             raise
     open_ones: list[str] = []
     inside = escaped = False
@@ -93,6 +93,7 @@ def _sql(record: Record, folder: Path) -> Path:
     found = _TABLE.match(rule)
     table, rest = (found.group("table"), found.group("rest")) if found else ("t", rule)
     before = ""
+    rest = re.sub(r"\s*\(\d+ such columns on the page\)$", "", rest)
     if rest.endswith("(enum)"):
         rest = rest.removesuffix("(enum)").strip()
         kind = rest.split()[1]
@@ -104,7 +105,8 @@ def _sql(record: Record, folder: Path) -> Path:
     elif re.match(r"ADD\b", rest, re.IGNORECASE):
         body = f"ALTER TABLE {table} {rest}"
     else:
-        body = f"CREATE TABLE {table} ({rest})"
+        name = "the_" + rest if re.match(r"(column|key|order)\s+\w+\s+NOT", rest) else rest
+        body = f"CREATE TABLE {table} ({name})"
     return _text(folder, "schema.sql", f"{before}{body};\n")
 
 

@@ -157,7 +157,7 @@ def _followed(check: ConstraintCheck, found: Following) -> Text:
 
 
 def _verdict(result: TableCheck) -> Text:
-    broken = sum(check.is_broken for check in (*result.checks, *result.groups))
+    broken = sum(check.is_broken for check in result.checks) + sum(check.is_broken for check in result.groups)
     broken += sum(check.violations > 0 for check in result.derivations)
     hard = sum(check.constraint.is_hard for check in result.checks) + len(result.derivations)
     hard += sum(check.rule.is_hard for check in result.groups)

@@ -101,7 +101,7 @@ class Column:
         _refuse_line_breaks(self.name)
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> ReadColumns:
         """Itself, as the columns that a term reads."""
         return (self,)
 
@@ -110,6 +110,9 @@ def _refuse_line_breaks(text: str) -> None:
     """One constraint stands on one line, so nothing in it may hold a line break."""
     if "\n" in text or "\r" in text:
         raise ConstraintError("found a line break inside a name or a text; a constraint stands on one line")
+
+
+ReadColumns = tuple[Column, ...]
 
 
 @dataclass(frozen=True)

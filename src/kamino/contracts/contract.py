@@ -78,7 +78,8 @@ class Contract:
     @property
     def names(self) -> tuple[str, ...]:
         """The tables that anything is said of, each once."""
-        spoken = [*(each.name for each in self.tables), *(each.table for each in (*self.rules, *self.references))]
+        spoken = [each.name for each in self.tables] + [each.table for each in self.rules]
+        spoken += [each.table for each in self.references]
         return tuple(dict.fromkeys(spoken))
 
     def constraints(self, table: str | None = None) -> Constraints:

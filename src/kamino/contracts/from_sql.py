@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 
 import sqlglot
 from sqlglot import exp
@@ -34,6 +35,8 @@ _PASSED_OVER = re.compile(
     re.IGNORECASE,
 )
 _DOMAIN = re.compile(r"^\s*CREATE\s+DOMAIN\s+(?P<name>[\w.\"]+)\s+(AS\s+)?(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
+_VIRTUAL = re.compile(r"(GENERATED\s+ALWAYS\s+AS\s*\(.*?\))\s*VIRTUAL\b", re.IGNORECASE | re.DOTALL)
+_UNIQUE_KEY = re.compile(r"\bUNIQUE\s+KEY\s*\(", re.IGNORECASE)
 _NULLS_SAME = re.compile(r"\s+NULLS\s+NOT\s+DISTINCT\b", re.IGNORECASE)
 _SILENT = (
     exp.DefaultColumnConstraint,
@@ -127,6 +130,7 @@ def _read(file: _File, statement: SqlStatement) -> None:
             _domain(file, domain)
             return
         nulls_same = _NULLS_SAME.search(text) is not None and text[:20].upper().startswith("CREATE UNIQUE")
+        text = _UNIQUE_KEY.sub("UNIQUE (", _VIRTUAL.sub(r"\1 STORED", text))
         found = _parsed(_NULLS_SAME.sub("", text) if nulls_same else text, file.dialect)
         match found:
             case exp.Create(kind="TYPE"):
@@ -253,6 +257,10 @@ def _sized(file: _File, table: str, column: Column, kind: exp.Expr | None, text:
         file.draft.add(table, lambda: holds(between(column, low, limit, strict_low=True, strict_high=True)), text, line)
 
 
+def _key_of(column: Column) -> tuple[DenialConstraint, ...]:
+    return (*not_null(column), *unique([column]))
+
+
 def _column_constraints(file: _File, table: str, definition: exp.ColumnDef, name: str, line: int, prefix: str) -> None:
     for constraint in definition.constraints:
         kind = constraint.kind if isinstance(constraint, exp.ColumnConstraint) else None
@@ -261,12 +269,12 @@ def _column_constraints(file: _File, table: str, definition: exp.ColumnDef, name
         match kind:
             case exp.PrimaryKeyColumnConstraint():
                 file.keys[table] = (name,)
-                file.draft.add(table, lambda c=column: (*not_null(c), *unique([c])), text, line)  # type: ignore[misc]
+                file.draft.add(table, partial(_key_of, column), text, line)
             case exp.UniqueColumnConstraint():
-                file.draft.add(table, lambda c=column: unique([c]), text, line)  # type: ignore[misc]
+                file.draft.add(table, partial(unique, [column]), text, line)
             case exp.NotNullColumnConstraint():
                 if not kind.args.get("allow_null"):
-                    file.draft.add(table, lambda c=column: not_null(c), text, line)  # type: ignore[misc]
+                    file.draft.add(table, partial(not_null, column), text, line)
             case exp.CheckColumnConstraint():
                 check = kind.this.copy()
                 if prefix != f"{name}: ":
@@ -388,7 +396,7 @@ def _alter(file: _File, found: exp.Alter, text: str, line: int) -> None:
                         _of_table(file, table, part, line)
             case exp.AlterColumn() if action.args.get("allow_null") is False:
                 column = Column(action.name)
-                file.draft.add(table, lambda c=column: not_null(c), action.sql(dialect=file.dialect), line)  # type: ignore[misc]
+                file.draft.add(table, partial(not_null, column), action.sql(dialect=file.dialect), line)
             case exp.ColumnDef():
                 file.draft.column(table, action.name, value_type_of(action.args.get("kind")))
                 _column(file, table, action, line)

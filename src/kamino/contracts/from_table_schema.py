@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from kamino.constraints.language.expressions import And, Expression, Not, Or
@@ -49,7 +50,7 @@ def _fields(draft: Draft, table: str, schema: Mapping[str, Any]) -> None:
         add_key(draft, table, [key] if isinstance(key, str) else [str(each) for each in key], f"primaryKey: {key}", 0)
     for names in schema.get("uniqueKeys") or []:
         listed = [names] if isinstance(names, str) else [str(each) for each in names]
-        draft.add(table, lambda n=listed: unique([Column(name) for name in n]), f"uniqueKeys: {names}")  # type: ignore[misc]
+        draft.add(table, partial(unique, [Column(name) for name in listed]), f"uniqueKeys: {names}")
     for key in schema.get("foreignKeys") or []:
         there = key.get("reference") or {}
         columns = key.get("fields") or []
@@ -82,10 +83,10 @@ def _json_schema(draft: Draft, table: str, schema: Mapping[str, Any]) -> None:
     for name, others in (schema.get("dependentRequired") or schema.get("dependencies") or {}).items():
         if isinstance(others, list):
             test = Or((null_test(Column(str(name))), And(tuple(Not(null_test(Column(str(o)))) for o in others))))
-            draft.add(table, lambda t=test: holds(t), f"dependentRequired: {name}: {others}")  # type: ignore[misc]
+            draft.add(table, partial(holds, test), f"dependentRequired: {name}: {others}")
     for number, part in enumerate([schema, *(schema.get("allOf") or [])]):
         if isinstance(part, Mapping) and "if" in part:
-            draft.add(table, lambda p=part: _conditional(p), f"if {part['if']} then {part.get('then')}", number)  # type: ignore[misc]
+            draft.add(table, partial(_conditional, part), f"if {part['if']} then {part.get('then')}", number)
 
 
 def _conditional(part: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kamino.constraints.language.expressions import Expression, Not
@@ -104,16 +105,12 @@ def contract_from_pandera(document: Mapping[str, Any], *, source: str = "<pander
         column = Column(str(name))
         draft.column(table, str(name), type_of_name([str(facts.get("dtype") or "")]))
         if facts.get("nullable") is False or "nullable" not in facts:
-            draft.add(table, lambda c=column: not_null(c), f"{name}: nullable: false", place)  # type: ignore[misc]
+            draft.add(table, partial(not_null, column), f"{name}: nullable: false", place)
         if facts.get("unique") is True:
-            draft.add(table, lambda c=column: unique([c]), f"{name}: unique: true", place)  # type: ignore[misc]
+            draft.add(table, partial(unique, [column]), f"{name}: unique: true", place)
         for check, arguments in _checks(facts):
-            draft.add(
-                table,
-                lambda c=str(name), k=check, a=arguments: _of_file(c, k, a),
-                f"{name}: {check}: {arguments}",
-                place,
-            )  # type: ignore[misc]
+            text = f"{name}: {check}: {arguments}"
+            draft.add(table, partial(_of_file, str(name), check, arguments), text, place)
     joint = document.get("unique")
     if joint:
         columns = [Column(str(each)) for each in ([joint] if isinstance(joint, str) else joint)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from kamino.constraints.language.expressions import And, Expression, Not, Or
@@ -155,7 +156,7 @@ def _column(draft: Draft, table: str, name: str, node: ast.Call) -> None:
     facts = {key: _literal(value) for key, value in named.items() if key in ("unique", "nullable")}
     _facts(draft, table, name, facts, node.lineno, nullable=bool(facts.get("nullable", False)))
     for check in [c for each in checks for c in (each.elts if isinstance(each, ast.List | ast.Tuple) else [each])]:
-        draft.add(table, lambda c=check: _check(name, c), f"{name}: {ast.unparse(check)}", check.lineno)  # type: ignore[misc]
+        draft.add(table, partial(_check, name, check), f"{name}: {ast.unparse(check)}", check.lineno)
 
 
 def _check(name: str, node: ast.expr) -> Iterable[Statement]:
@@ -188,9 +189,8 @@ def _facts(draft: Draft, table: str, name: str, facts: Mapping[str, Any], line: 
             text = f"{name}: {key}={value if not isinstance(value, ast.AST) else ast.unparse(value)}"
             given = dict(value) if isinstance(value, Mapping) else {}
             listed = [] if given else [value]
-            draft.add(
-                table, lambda k=key, a=listed, b=given: check_statements(name, k, a, b), cut(text), line, soft=soft
-            )  # type: ignore[misc]
+            make = partial(check_statements, name, key, listed, given)
+            draft.add(table, make, cut(text), line, soft=soft)
 
 
 class _Python:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kamino.constraints.language.expressions import And
@@ -43,7 +44,7 @@ def contract_from_sdv_constraints(document: Any, *, source: str = "<sdv>", table
         name = str(each.get("constraint_class") or each.get("constraint_name") or "")
         parameters = each.get("constraint_parameters") or each.get("parameters") or {}
         where = str(each.get("table_name") or parameters.get("table_name") or table)
-        draft.add(where, lambda n=name, p=parameters: sdv_statements(n, [], p), f"{name} {dict(parameters)}", place)  # type: ignore[misc]
+        draft.add(where, partial(sdv_statements, name, [], parameters), f"{name} {dict(parameters)}", place)
     return draft.contract()
 
 
@@ -83,8 +84,8 @@ def sdv_statements(name: str, given: Sequence[Any], named: Mapping[str, Any]) ->
         case "ScalarRange":
             op = Operator.LE if strict is False else Operator.LT
             subject = column("column_name")
-            low, high = value_of(named.get("low_value")), value_of(named.get("high_value"))
-            return holds(And((compared(subject, op.mirrored, low), compared(subject, op, high))))
+            least, most = value_of(named.get("low_value")), value_of(named.get("high_value"))
+            return holds(And((compared(subject, op.mirrored, least), compared(subject, op, most))))
         case "Positive" | "Negative":
             side = {"Positive": (Operator.GT, Operator.GE), "Negative": (Operator.LT, Operator.LE)}[name]
             zero = Constant(0)

@@ -102,7 +102,7 @@ class TableCheck:
     @property
     def is_clean(self) -> bool:
         """Whether no hard constraint is violated."""
-        broken = any(check.is_broken for check in (*self.checks, *self.groups))
+        broken = any(check.is_broken for check in self.checks) or any(check.is_broken for check in self.groups)
         return not broken and not any(check.violations for check in self.derivations)
 
 

@@ -70,6 +70,7 @@ def _true(ranked: RankedTable, where: Term | None) -> npt.NDArray[np.bool_]:
     if where is None:
         return np.ones(ranked.num_rows, np.bool_)
     found = values_of(where, ranked.columns({column.name for column in where.columns}))
+    assert not isinstance(found, Numbers), "a condition is true or false"
     return np.asarray(found.fill_null(False).cast(pa.uint8())).astype(np.bool_)
 
 

@@ -36,7 +36,7 @@ def lowered_predicate(table: RankedTable, predicate: Predicate) -> Predicate:
         return predicate
     tuples = sorted({column.tuple for column in predicate.columns})
     if len(tuples) < 2:
-        return Comparison(Column(_truths(table, predicate), *tuples), Operator.EQ, TRUE)
+        return Comparison(Column(_truths(table, predicate), tuples[0] if tuples else 1), Operator.EQ, TRUE)
     left, right = _ranked_together(table, predicate.left, predicate.right)
     first = predicate.left.columns[0].tuple
     second = predicate.right.columns[0].tuple
@@ -74,7 +74,8 @@ def _ranked_together(table: RankedTable, left: Term, right: Term) -> tuple[str, 
 def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
     if not (isinstance(left, Numbers) and isinstance(right, Numbers)):
         # A column without a single value compares with anything, and is never equal.
-        return tuple(pa.nulls(len(e), pa.string()) if isinstance(e, Numbers) else e for e in (left, right))  # type: ignore[return-value]
+        sides = [pa.nulls(len(each), pa.string()) if isinstance(each, Numbers) else each for each in (left, right)]
+        return sides[0], sides[1]
     first, second, below = on_one_scale(left, right)
     if isinstance(below, int):
         values = np.concatenate([first, second])

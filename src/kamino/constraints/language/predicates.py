@@ -79,7 +79,7 @@ class PredicateParser(Cursor):
             self.advance()
             condition = self.expression()
             self.expect("then", "after the condition of 'if'")
-            found: Node = Or((Not(condition), self._truth(self._implies())))
+            found: Expression = Or((Not(condition), self._truth(self._implies())))
             if self.peek().keyword == "else":
                 self.advance()
                 found = And((found, Or((condition, self._truth(self._implies())))))

@@ -42,7 +42,7 @@ def print_group_rule(rule: GroupRule) -> str:
     where = f" where ({print_term(rule.where)})" if rule.where is not None else ""
     term = "" if rule.term is None else f"({print_term(rule.term)})"
     if rule.measure is Measure.GAPLESS:
-        start = {None: " from any", 1: ""}.get(rule.low if rule.low in (None, 1) else 0, f" from {rule.low}")
+        start = " from any" if rule.low is None else "" if rule.low == 1 else f" from {rule.low}"
         return f"{_strength(rule.strength)}gapless {term}{per}{where}{start}"
     return f"{_strength(rule.strength)}{_MEASURES[rule.measure]}{term}{per}{where} {_bounds(rule)}"
 

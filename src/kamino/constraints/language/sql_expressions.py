@@ -57,6 +57,7 @@ _PARTS = {
     "minute": "minute",
     "second": "second",
 }
+_TODAY = ("now", "getdate", "sysdate", "today", "current_date", "current_timestamp", "getutcdate")
 _INTERVALS = {"day": 1, "days": 1, "week": 7, "weeks": 7}
 _NAMES = {
     "char_length": "length",
@@ -245,7 +246,8 @@ class SqlReader:
 
     def _interval(self, node: exp.Interval) -> int:
         try:
-            return int(str(node.this.name if node.this is not None else ""))
+            text = str(node.this.name if node.this is not None else "")
+            return int(text.split()[0]) if text.split() else int(text)
         except ValueError:
             raise _unsupported(node) from None
 
@@ -287,6 +289,8 @@ class SqlReader:
     def _named(self, node: exp.Anonymous) -> Term:
         name = str(node.this).lower()
         name = _NAMES.get(name, name)
+        if name in _TODAY:
+            return self._now(node)
         if name in ("num_nonnulls", "num_nulls"):
             wanted = name == "num_nulls"
             tests = [as_term(_null_test(self.term(each))) for each in node.expressions]
@@ -429,17 +433,17 @@ def _literal(node: exp.Expr) -> Constant:
 
 def _as_type(constant: Constant, kind: exp.Expr) -> Constant:
     value = constant.value
-    if isinstance(value, str) and kind.is_type(*exp.DataType.NUMERIC_TYPES):  # type: ignore[attr-defined]
+    if isinstance(value, str) and kind.is_type(*exp.DataType.NUMERIC_TYPES):
         try:
             return Constant(read_number(value.strip()))
         except (ValueError, ArithmeticError):
             raise ConstraintError(f"found '{cut(value)}', which is no number") from None
-    if isinstance(value, str) and kind.is_type("date", "date32"):  # type: ignore[attr-defined]
+    if isinstance(value, str) and kind.is_type("date", "date32"):
         try:
             return Constant(date.fromisoformat(value.strip()[:10]))
         except ValueError:
             raise ConstraintError(f"found '{cut(value)}', which is no date") from None
-    if isinstance(value, int | Decimal) and kind.is_type(*exp.DataType.TEXT_TYPES):  # type: ignore[attr-defined]
+    if isinstance(value, int | Decimal) and kind.is_type(*exp.DataType.TEXT_TYPES):
         return Constant(str(value))
     return constant
 

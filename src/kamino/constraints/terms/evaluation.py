@@ -74,11 +74,12 @@ class _Evaluation:
     def _made(self, term: Term) -> Values:
         match term:
             case Column(name=name):
-                return _from_arrow(_plain(self._columns[name]))
+                return from_arrow(_plain(self._columns[name]))
             case Constant(value=value):
                 return self._constant(value)
             case Apply(function=name) if name in COMPARING:
-                return self._compared(*(self.of(each) for each in term.arguments), Operator(_OPERATORS[name]))
+                left, right = (self.of(each) for each in term.arguments)
+                return compared(left, Operator(_OPERATORS[name]), right)
             case Apply(function="in"):
                 return self._in(term)
             case Apply(function=name, arguments=arguments):
@@ -95,9 +96,6 @@ class _Evaluation:
                 return moments.constant(value, self._rows)
         return pa.repeat(pa.scalar(str(value), pa.string()), self._rows)
 
-    def _compared(self, a: Values, b: Values, op: Operator) -> Any:
-        return compared(a, op, b)
-
     def _in(self, term: Apply) -> Any:
         """Whether the first argument equals one of the others: by a set where these are constants."""
         first, *rest = term.arguments
@@ -112,7 +110,8 @@ class _Evaluation:
 _OPERATORS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-def _from_arrow(column: Any) -> Values:
+def from_arrow(column: Any) -> Values:
+    """A plain Arrow column as it is computed with."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return exact.from_arrow(column)
@@ -168,10 +167,8 @@ def _first_known(a: Values, b: Values) -> Values:
 
 def _either(chosen: Any, a: Values, b: Values) -> Values:
     """`a` in the rows that are chosen, `b` in the others; what has no value at all has any type."""
-    if isinstance(a, Numbers) != isinstance(b, Numbers):
-        a, b = (_as_numbers(each) for each in (a, b))
-    if isinstance(a, Numbers) and isinstance(b, Numbers):
-        return exact.where(chosen, a, b)
+    if isinstance(a, Numbers) or isinstance(b, Numbers):
+        return exact.where(chosen, _as_numbers(a), _as_numbers(b))
     if a.type != b.type:
         a, b = (each.cast(pa.string()) for each in (a, b))
     return pc.if_else(pa.array(chosen), a, b)
@@ -290,7 +287,7 @@ def _items(found: list[Values], term: Apply, rows: int) -> Values:
             wanted = _constant_text(term, 2)
             return texts.each_row(found[0], lambda t: wanted in texts.items_of(t, separator), pa.bool_())
         case "item":
-            (position,) = (int(each.value) for each in term.arguments[2:] if isinstance(each, Constant))
+            position = int(_constant_text(term, 2))
             return texts.each_row(found[0], lambda t: _nth(texts.items_of(t, separator), position), pa.string())
         case _:
             allowed = {_constant_text(term, place) for place in range(2, len(term.arguments))}
@@ -333,7 +330,7 @@ def _power(found: list[Values], term: Apply, rows: int) -> Numbers:
 def _rounded(found: list[Values], term: Apply, rows: int) -> Numbers:
     digits = term.arguments[1] if len(term.arguments) > 1 else Constant(0)
     assert isinstance(digits, Constant), "digits are a constant, which binding sees to"
-    return exact.rounded(_as_numbers(found[0]), int(digits.value))  # type: ignore[arg-type]
+    return exact.rounded(_as_numbers(found[0]), int(str(digits.value)))
 
 
 def _replace(found: list[Values], term: Apply, rows: int) -> Any:

@@ -47,7 +47,25 @@ def applied(function: str, *arguments: Term, place: Place = NOWHERE) -> Term:
         folded = _folded(function, numbers)
         if folded is not None:
             return Constant(folded, place)
+    if function in _FOLDED and all(isinstance(each, Constant) for each in arguments):
+        return _computed(made)
     return made
+
+
+_FOLDED = ("year", "quarter", "month", "day", "number", "date", "lower", "upper", "trim", "start_of", "floor", "ceil")
+
+
+def _computed(made: Apply) -> Term:
+    """The constant that a function of constants is; the function where its value is none that can be written."""
+    import pyarrow as pa
+
+    from kamino.constraints.terms.evaluation import evaluate
+
+    try:
+        value = evaluate(made, {"row": pa.array([1])})[0].as_py()
+    except (AttributeError, TypeError, AssertionError, pa.ArrowException):
+        return made  # arguments of other types, which binding tells
+    return made if value is None or isinstance(value, float) else Constant(value, made.place)
 
 
 def _is_number(constant: Constant) -> bool:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Domains up to this size get one bin for each code where the allowed values differ from row to row.
 DENSE = 4096
 _DENSE_CELLS = 50_000_000
+# Terms are computed exactly, which takes ten times as long as comparing codes.
+_TERM_CELLS = 5_000_000
 # Many rows are drawn so many at a time: what is computed on the way stays small.
 _ROWS_AT_ONCE = 1 << 17
 # An allowed value never has less than exp(-FLOOR) times the weight of the likeliest: zeros of a model are estimates.
@@ -221,8 +223,10 @@ def make_choices(
         A code that a check forbids for a row has no weight, residual checks aside.  [test_choices_obey_checks]
     """
     name = conditional.attribute
-    own = [c for c in checks if c.attributes == (name,)]
-    mixed = tuple(c for c in checks if c.attributes != (name,))
+    # A term of one attribute may change its answer anywhere in a domain that is too wide to list.
+    wide = not is_tabled(judge.codec[name])
+    own = [c for c in checks if c.attributes == (name,) and not (wide and c.has_terms)]
+    mixed = tuple(c for c in checks if c not in own)
     choices = _floored(_cut(conditional, judge, own))
     if not mixed:
         return choices
@@ -240,7 +244,8 @@ def list_codes(choices: Choices, judge: Judge, columns: Columns) -> Choices | No
     key = join_keys([choices.context, *(columns[other] for other in others)])
     _, first = np.unique(key, return_index=True)
     num_codes = int(choices.width.sum())
-    if num_codes > DENSE or num_codes * len(first) > _DENSE_CELLS:
+    most = _TERM_CELLS if any(c.has_terms for c in mixed) else _DENSE_CELLS
+    if num_codes > DENSE or num_codes * len(first) > most:
         return None
     dense = choices.by_code()
     down = {other: columns[other][first][:, None] for other in others}

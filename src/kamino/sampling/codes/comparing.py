@@ -15,7 +15,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.constraints.counting.ranks import RankedTable, compare
-from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, NullTest, Operator, Predicate
+from kamino.constraints.tree import (
+    Column,
+    Comparison,
+    Constant,
+    DenialConstraint,
+    NullTest,
+    Operator,
+    Predicate,
+    TermTest,
+)
+from kamino.sampling.codes.terms_on_codes import true_of_codes
 from kamino.schema import AttributeCodec, Codec, GridCodec
 
 Codes: TypeAlias = NDArray[np.int64]
@@ -68,6 +78,9 @@ class Judge:
                 here = ~self.is_null(left.name, a) & ~self.is_null(right.name, b)
                 x, y = self.numbers(left.name, a, right.name, b, op)
                 return here & compare(x, op, y)
+            case TermTest():
+                (number,) = {column.tuple for column in predicate.columns}
+                return true_of_codes(predicate, self.codec.__getitem__, t1 if number == 1 else t2)
         raise AssertionError(predicate)
 
     def is_null(self, name: str, codes: Codes) -> Mask:

@@ -21,8 +21,8 @@ def refuse_undrawable(constraints: Constraints) -> None:
     for derivation in constraints.derivations:
         raise _error(derivation.place, print_derivation(derivation), "a derived column")
     for constraint in constraints:
-        if constraint.has_terms:
-            raise _error(constraint.place, print_constraint(constraint), "a rule on computed terms")
+        if constraint.has_terms and not (constraint.is_unary and constraint.is_hard):
+            raise _error(constraint.place, print_constraint(constraint), "a rule on computed terms of several rows, or a soft one,")
 
 
 def _error(place: object, text: str, what: str) -> SamplingError:

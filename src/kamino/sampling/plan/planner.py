@@ -15,6 +15,8 @@ from kamino.constraints.tree import Kind
 from kamino.errors import SamplingError
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.feasible.refusal import refuse_unsatisfiable
+from kamino.sampling.intervals.projecting import NO_SUMS, System
+from kamino.sampling.intervals.systems import refuse_impossible_sums, system_of
 from kamino.sampling.plan.deciding import Rules, decide_step
 from kamino.sampling.plan.ordering import order_attributes, order_groups
 from kamino.sampling.plan.reference_maps import ReferenceMap, read_reference
@@ -64,7 +66,8 @@ def build_plan(
 class Requirements:
     """What every plan for some constraints must keep, whatever the order of attributes: not impossible, and bound.
 
-    `checked_rows` is how many rows a table may have without being known to be impossible.
+    `checked_rows` is how many rows a table may have without being known to be impossible. `sums` are the linear rules:
+    once the order is known, what they ask of its last attributes is carried to the first.
     """
 
     names: tuple[str, ...]
@@ -73,6 +76,7 @@ class Requirements:
     soft: tuple[DenialConstraint, ...]
     references: Mapping[tuple[tuple[str, ...], str], ReferenceMap]
     checked_rows: float
+    sums: System
 
     @property
     def asks_for_an_order(self) -> bool:
@@ -101,7 +105,11 @@ class Requirements:
         order = tuple(sequence) if sequence is not None else order_attributes(self.names, self.rules)
         if sorted(order) != sorted(self.names):
             raise SamplingError("the sequence given must hold each attribute of the schema once, keys left out.")
-        steps = tuple(decide_step(name, frozenset(order[:i]), self.rules)[0] for i, name in enumerate(order))
+        rules = self.rules
+        guards = self.sums.guards(order)
+        if guards:
+            rules = replace(rules, checks=tuple(dict.fromkeys((*rules.checks, *guards))))
+        steps = tuple(decide_step(name, frozenset(order[:i]), rules)[0] for i, name in enumerate(order))
         return SamplingPlan(
             sequence=order,
             steps=steps,
@@ -162,6 +170,7 @@ def require(
 ) -> Requirements:
     """Check what constraints ask for, before any order is chosen; arguments and errors as in `build_plan`."""
     hard, weighted, soft = _by_strength(constraints, codec)
+    refuse_impossible_sums(codec, hard)
     checked = refuse_unsatisfiable(Judge(codec), hard, 2 if num_rows is None else num_rows)
     kept, implied = split_implied(hard)
     maps = _read_references(codec, hard, references or {})
@@ -182,6 +191,7 @@ def require(
         soft=soft,
         references=maps,
         checked_rows=checked,
+        sums=system_of(codec, rules.checks) if any(c.has_terms for c in rules.checks) else NO_SUMS,
     )
 
 

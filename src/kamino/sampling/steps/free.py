@@ -15,6 +15,7 @@ from kamino.sampling.codes.stratified import normalised
 from kamino.sampling.feasible.row_search import tried_codes
 from kamino.sampling.partners import DEAD
 from kamino.sampling.steps.exchange import change_places
+from kamino.sampling.steps.in_ranges import draw_in_ranges, solved_checks
 from kamino.sampling.steps.task import Task
 from kamino.schema import GridCodec
 
@@ -31,6 +32,9 @@ def draw_free(task: Task) -> IntArray:
     inside bins first changes places with another row of its bin, then is drawn anew in its bin, and leaves it last.
     Where codes may not move (see `Task.movable`), it leaves it at once.
     """
+    solved = solved_checks(task)
+    if solved:
+        return draw_in_ranges(task, solved)
     codes = _draw_balanced(task, task.grouped) if task.grouped else task.choices.draw(task.rng)
     if not task.choices.residual:
         return codes
@@ -99,14 +103,7 @@ def _draw_anywhere(task: Task, rows: IntArray) -> IntArray:
 def breaks_checks(task: Task, codes: IntArray, rows: IntArray | None = None) -> Mask:
     """Tell which rows break a residual check with these codes; dead ones do not."""
     everyone = np.arange(task.num_rows) if rows is None else rows
-    broken = np.zeros(np.shape(codes), dtype=np.bool_)
-    shape = (slice(None),) + (None,) * (np.ndim(codes) - 1)
-    for constraint in task.choices.residual:
-        columns = {n: task.columns[n][everyone][shape] for n in constraint.attributes if n != task.step.attribute}
-        columns[task.step.attribute] = np.maximum(codes, 0)
-        broken |= task.judge.violates(constraint, columns, columns)
-    alive: Mask = codes != DEAD
-    return broken & alive
+    return task.breaks(task.choices.residual, codes, everyone)
 
 
 def _best_of_few(task: Task, rows: IntArray) -> IntArray:

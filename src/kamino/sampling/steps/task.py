@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -62,6 +62,17 @@ class Task:
         for name in names:
             found &= ~self.judge.is_null(name, self.columns[name])
         return found
+
+    def breaks(self, checks: Sequence[DenialConstraint], codes: IntArray, rows: IntArray) -> Mask:
+        """Tell which rows break some of these checks with these codes, a line each; dead ones do not."""
+        broken = np.zeros(np.shape(codes), dtype=np.bool_)
+        shape = (slice(None),) + (None,) * (np.ndim(codes) - 1)
+        for check in checks:
+            columns = {n: self.columns[n][rows][shape] for n in check.attributes if n != self.step.attribute}
+            columns[self.step.attribute] = np.maximum(codes, 0)
+            broken |= self.judge.violates(check, columns, columns)
+        alive: Mask = codes != DEAD
+        return broken & alive
 
     def keys(self, names: frozenset[str]) -> IntArray:
         """Number the rows' combinations of values in these earlier columns."""
