@@ -60,8 +60,8 @@ class Drawer:
     rng: np.random.Generator
     _plans: dict[str, tuple[SamplingPlan, Codec]] = field(default_factory=dict)
 
-    def draw(self, num_families: int) -> dict[str, DrawnTable]:
-        """Draw so many families."""
+    def draw(self, num_families: int, *, until: str | None = None) -> dict[str, DrawnTable]:
+        """Draw so many families; of their tables those that come first, up to one, if it is named."""
         layout = self.fitted.layout
         drawn: dict[str, DrawnTable] = {}
         for level in layout.levels:
@@ -71,6 +71,8 @@ class Drawer:
                 drawn[level.table] = DrawnTable(columns=columns, owner=nobody, number=nobody)
             else:
                 drawn[level.table] = self._children(level.table, drawn)
+            if level.table == until:
+                break
         return drawn
 
     def _children(self, name: str, drawn: Mapping[str, DrawnTable]) -> DrawnTable:
@@ -83,7 +85,7 @@ class Drawer:
         counts = self.values(count_column, owners.columns[count_column])
         owner = np.repeat(np.arange(owners.num_rows), counts)
         number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        context = self._context(first, drawn, owner)
+        context = self.context_of(first, drawn, owner)
         size = len(owner)
         table = DrawnTable(columns={n: np.zeros(size, dtype=np.int64) for n in first.level.own}, owner=owner, number=number)
         for column in first.level.numbers:
@@ -106,7 +108,7 @@ class Drawer:
             done += many
         return table
 
-    def _context(self, fitted: FittedLevel, drawn: Mapping[str, DrawnTable], owner: IntArray) -> dict[str, IntArray]:
+    def context_of(self, fitted: FittedLevel, drawn: Mapping[str, DrawnTable], owner: IntArray) -> dict[str, IntArray]:
         """The codes of the context of each row of a level."""
         level, database = fitted.level, self.fitted.layout.database
         found: dict[str, IntArray] = {}

@@ -16,9 +16,13 @@ from kamino.schema.coding.joint_codes import distinct_values
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tilt:
-    """By what the chance of each bin of a column changes, in logs, for each bin of a column of another row."""
+    """By what the chance of each bin of a column changes, in logs, for each bin of another column.
 
-    other: str
+    That is a column of the same row that is drawn before, or one of another row of the same owner.
+    """
+
+    by: str
+    of_other: bool
     reads: CodeMap
     own: CodeMap
     logs: FloatArray = field(repr=False)
@@ -60,19 +64,19 @@ class LevelModel:
         if not tilts or num_rows == 0:
             return found
         label, bins = np.zeros(num_rows, dtype=np.int64), {}
-        for tilt in tilts:
-            bins[tilt.other] = tilt.reads(self._other[tilt.other])
-            label = np.unique(label * tilt.reads.bins + bins[tilt.other], return_inverse=True)[1].astype(np.int64)
+        for i, tilt in enumerate(tilts):
+            bins[i] = tilt.reads((self._other if tilt.of_other else context)[tilt.by])
+            label = distinct_values(label * tilt.reads.bins + bins[i])[1]
         labels = int(label.max()) + 1
         both, index = distinct_values(found.context * labels + label)
         # One row for each label, to read its bins off.
         row = np.zeros(labels, dtype=np.int64)
         row[label] = np.arange(num_rows)
         log = found.log_prob[both // labels].copy()
-        for tilt in tilts:
+        for i, tilt in enumerate(tilts):
             fine = np.zeros(found.cells.map.bins, dtype=np.int64)
             fine[found.cells.map.labels] = tilt.own(found.cells.map.starts)
-            log += tilt.logs[bins[tilt.other][row[both % labels]]][:, fine]
+            log += tilt.logs[bins[i][row[both % labels]]][:, fine]
         log -= np.logaddexp.reduce(log, axis=1, keepdims=True)
         return replace(found, context=index, log_prob=log)
 

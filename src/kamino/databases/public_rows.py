@@ -17,6 +17,8 @@ from kamino.schema import Codec
 
 #: So many families are drawn: the error of their counts is then far below that of what is measured.
 FAMILIES = 60_000
+#: So many are enough for pairs, of which whole rows are gone through again and again.
+PAIRS = 15_000
 
 
 @dataclass(kw_only=True, eq=False)
@@ -43,7 +45,7 @@ def known_rows(fitted: FittedDatabase, level: Level, codec: Codec, rng: np.rando
     if chain is None:
         return None
     weight = fitted.layout.rows * fitted.num_families / FAMILIES
-    number, _ = _numbers(fitted, level, chain, rng)
+    number = _numbers(fitted, level, chain, rng)
     for name in level.numbers:
         chain.columns[name] = drawer.number_codes(name, number + 1)
     names = (*level.context, *level.numbers)
@@ -53,18 +55,34 @@ def known_rows(fitted: FittedDatabase, level: Level, codec: Codec, rng: np.rando
 
 
 def pair_rows(fitted: FittedDatabase, level: Level, rng: np.random.Generator) -> PairRows | None:
-    """Pairs of rows of one owner, each drawn by itself; None where no owner has two, as far as the models tell."""
+    """Pairs of rows of one owner, one of each family, as they are drawn without heed of each other.
+
+    None where no owner has two, as far as the models tell.
+    """
     drawer, first = Drawer(fitted=fitted, rng=rng), fitted.first[level.table]
-    chain = _context(fitted, drawer, level, 2)
-    if chain is None:
+    drawn = drawer.draw(PAIRS, until=level.table)
+    table = drawn[level.table]
+    counts = np.bincount(table.owner, minlength=drawn[level.path[-2]].num_rows)
+    home = np.arange(len(counts))
+    for name in level.path[-2:0:-1]:
+        home = drawn[name].owner[home]
+    # Of each family one owner, and of that two rows.
+    able = rng.permutation(np.flatnonzero(counts >= 2))
+    owners = able[np.unique(home[able], return_index=True)[1]]
+    if not len(owners):
         return None
-    chain.columns = {name: np.tile(codes, 2) for name, codes in chain.columns.items()}
-    number, second = _numbers(fitted, level, chain, rng)
-    own, other = (_one(drawer, first, chain, each, rng) for each in (number, second))
-    context = {name: chain.columns[name] for name in level.context}
-    coded, others = (first.codec.as_distances({**context, **each}) for each in (own, other))
-    known = {name: coded[name] for name in (*level.context, *level.numbers, *level.placed)}
-    return PairRows(known=known, own=coded, other=others)
+    starts, sizes = (np.cumsum(counts) - counts)[owners], counts[owners]
+    one = (rng.random(len(owners)) * sizes).astype(np.int64)
+    away = 1 + (rng.random(len(owners)) * (sizes - 1)).astype(np.int64)
+    pair = starts + one, starts + (one + away) % sizes
+    own_rows, other_rows = np.concatenate(pair), np.concatenate(pair[::-1])
+    context = drawer.context_of(first, drawn, table.owner)
+    own, other = (
+        first.codec.as_distances({n: c[rows] for n, c in {**context, **table.columns}.items()})
+        for rows in (own_rows, other_rows)
+    )
+    known = {name: own[name] for name in (*level.context, *level.numbers, *level.placed)}
+    return PairRows(known=known, own=own, other=other)
 
 
 def _context(fitted: FittedDatabase, drawer: Drawer, level: Level, least: int) -> _Chain | None:
@@ -81,7 +99,7 @@ def _context(fitted: FittedDatabase, drawer: Drawer, level: Level, least: int) -
         below = fitted.layout.level(name)
         _add_all_beside(fitted, drawer, chain, below)
         if not last:
-            number = _numbers(fitted, below, chain, drawer.rng)[0]
+            number = _numbers(fitted, below, chain, drawer.rng)
             chain.columns |= _one(drawer, fitted.first[name], chain, number, drawer.rng)
     return chain
 
@@ -97,7 +115,7 @@ def _add_beside(fitted: FittedDatabase, drawer: Drawer, chain: _Chain, name: str
     """Add one row of a table beside, null where there is none."""
     level = fitted.layout.level(name)
     _add_all_beside(fitted, drawer, chain, level)
-    number = _numbers(fitted, level, chain, drawer.rng)[0]
+    number = _numbers(fitted, level, chain, drawer.rng)
     found = _one(drawer, fitted.first[name], chain, number, drawer.rng)
     absent = drawer.values(count, chain.columns[count]) == 0
     for column, codes in found.items():
@@ -105,15 +123,11 @@ def _add_beside(fitted: FittedDatabase, drawer: Drawer, chain: _Chain, name: str
         chain.columns[shown] = null_or(fitted.attributes, column, shown, codes, absent)
 
 
-def _numbers(
-    fitted: FittedDatabase, level: Level, chain: _Chain, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """The numbers of two different rows of an owner, from 0 on; of one that has one row, that."""
+def _numbers(fitted: FittedDatabase, level: Level, chain: _Chain, rng: np.random.Generator) -> IntArray:
+    """The number of a row of an owner, from 0 on."""
     count = count_name(level.path[-2], level.table, fitted.layout.rules)
     sizes = np.maximum(Drawer(fitted=fitted, rng=rng).values(count, chain.columns[count]), 1)
-    first = (rng.random(len(sizes)) * sizes).astype(np.int64)
-    away = 1 + (rng.random(len(sizes)) * np.maximum(sizes - 1, 1)).astype(np.int64)
-    return first, (first + away) % sizes
+    return (rng.random(len(sizes)) * sizes).astype(np.int64)
 
 
 def _one(

@@ -193,17 +193,23 @@ def _tilts(
     """Fit tilts, column by column, on public rows: each pair of columns comes out as measured."""
     columns = dict(rows.known)
     size = len(next(iter(rows.own.values())))
+    reads = {name: _bins(model, name, codes) for name, codes in rows.known.items()} | dict(maps)
+    untilted = {**rows.known, **rows.own}
     found: dict[str, tuple[Tilt, ...]] = {}
+    touched = False
     for name in names:
-        wanted = {a: t for (a, b), t in targets.items() if b == name} | {
-            b: t.T for (a, b), t in targets.items() if a == name
-        }
-        base = model.conditional(name, columns, size)
-        if wanted:
+        wanted = {(a, True): t for (a, b), t in targets.items() if b == name}
+        wanted |= {(b, True): t.T for (a, b), t in targets.items() if a == name}
+        touched |= bool(wanted)
+        if touched:
+            # What a row says of itself and of its owner stays as it is, whatever the other row moves.
+            for before in columns:
+                wanted[before, False] = _table(reads[before], maps[name], untilted[before], rows.own[name]) / size
+            base = model.conditional(name, columns, size)
             chance = np.exp(base.log_prob)[base.context]
             group = bin_groups(base.cells.map, maps[name])
-            read = {other: maps[other](rows.other[other]) for other in wanted}
-            found[name] = _raked(chance, group, maps, read, wanted, name)
+            read = {key: reads[key[0]]((rows.other if key[1] else columns)[key[0]]) for key in wanted}
+            found[name] = _raked(chance, group, reads, read, wanted, name)
         tilted = LevelModel(model, tuple(model.sequence), {name: found.get(name, ())}, rows.other)
         drawn = tilted.conditional(name, columns, size)
         columns[name] = _draw(drawn.log_prob, drawn.context, drawn.cells.map, rng)
@@ -220,33 +226,35 @@ def bin_groups(fine: CodeMap, coarse: CodeMap) -> IntArray:
 def _raked(
     chance: FloatArray,
     group: IntArray,
-    maps: Mapping[str, CodeMap],
-    read: Mapping[str, IntArray],
-    wanted: Mapping[str, FloatArray],
+    reads: Mapping[str, CodeMap],
+    read: Mapping[tuple[str, bool], IntArray],
+    wanted: Mapping[tuple[str, bool], FloatArray],
     name: str,
 ) -> tuple[Tilt, ...]:
-    """Proportional fitting of one column to its tables with the columns of the other row."""
+    """Proportional fitting of one column to its tables with others, of the same row and of another one."""
     from scipy.sparse import csr_matrix
 
-    size, bins = len(chance), maps[name].bins
+    size, bins = len(chance), reads[name].bins
     joined = np.zeros((len(group), bins))
     joined[np.arange(len(group)), group] = 1.0
     now = chance @ joined
     now /= np.maximum(now.sum(axis=1, keepdims=True), 1e-300)
-    logs = {other: np.zeros((maps[other].bins, bins)) for other in wanted}
+    logs = {key: np.zeros((reads[key[0]].bins, bins)) for key in wanted}
     ones = {
-        other: csr_matrix((np.ones(size), (codes, np.arange(size))), shape=(maps[other].bins, size))
-        for other, codes in read.items()
+        key: csr_matrix((np.ones(size), (codes, np.arange(size))), shape=(reads[key[0]].bins, size))
+        for key, codes in read.items()
     }
     for _ in range(ROUNDS):
-        for other, target in wanted.items():
-            seen = (ones[other] @ now) / size
-            step = np.log((target + 1e-7) / (seen + 1e-7)).clip(-STEP, STEP)
-            logs[other] += step
-            now *= np.exp(step)[read[other]]
+        for key, target in wanted.items():
+            seen = (ones[key] @ now) / size
+            # A cell of less than a row tells nothing.
+            step = np.log((target + 0.5 / size) / (seen + 0.5 / size)).clip(-STEP, STEP)
+            logs[key] += step
+            now *= np.exp(step)[read[key]]
             now /= np.maximum(now.sum(axis=1, keepdims=True), 1e-300)
     return tuple(
-        Tilt(other=other, reads=maps[other], own=maps[name], logs=logs[other].clip(-6.0, 6.0)) for other in wanted
+        Tilt(by=by, of_other=other, reads=reads[by], own=reads[name], logs=logs[by, other].clip(-6.0, 6.0))
+        for by, other in wanted
     )
 
 
