@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kamino.arrays import FloatArray, IntArray
 from kamino.databases.fitting_levels import FittedDatabase, FittedLevel
-from kamino.databases.family_layout import beside_name, other_name, owner_name
+from kamino.databases.family_layout import beside_name, owner_name
 from kamino.constraints import print_constraint
 from kamino.constraints.counting.count import violations_per_row
 from kamino.databases.level_model import LevelModel
@@ -24,7 +24,7 @@ from kamino.errors import SamplingError
 from kamino.model.protocol import Conditional
 from kamino.sampling import DrawOptions, SamplingPlan, build_plan
 from kamino.sampling.sampler import draw_table
-from kamino.schema import Codec, Integer, Schema
+from kamino.schema import Attribute, Codec, Integer, Schema
 
 #: How often a row that breaks a rule is drawn anew.
 REDRAWN = 20
@@ -58,10 +58,10 @@ class Drawer:
 
     fitted: FittedDatabase
     rng: np.random.Generator
-    _plans: dict[tuple[str, bool], tuple[SamplingPlan, Codec]] = field(default_factory=dict)
+    _plans: dict[str, tuple[SamplingPlan, Codec]] = field(default_factory=dict)
 
-    def draw(self, num_families: int) -> dict[str, DrawnTable]:
-        """Draw so many families."""
+    def draw(self, num_families: int, *, until: str | None = None) -> dict[str, DrawnTable]:
+        """Draw so many families; of their tables those that come first, up to one, if it is named."""
         layout = self.fitted.layout
         drawn: dict[str, DrawnTable] = {}
         for level in layout.levels:
@@ -71,6 +71,8 @@ class Drawer:
                 drawn[level.table] = DrawnTable(columns=columns, owner=nobody, number=nobody)
             else:
                 drawn[level.table] = self._children(level.table, drawn)
+            if level.table == until:
+                break
         return drawn
 
     def _children(self, name: str, drawn: Mapping[str, DrawnTable]) -> DrawnTable:
@@ -80,16 +82,16 @@ class Drawer:
         assert owner_table is not None, "the root has no owner"
         owners = drawn[owner_table.references]
         count_column = layout.level(owner_table.references).counts[name]
-        counts = self._values(count_column, owners.columns[count_column])
+        counts = self.values(count_column, owners.columns[count_column])
         owner = np.repeat(np.arange(owners.num_rows), counts)
         number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        context = self._context(first, drawn, owner)
+        context = self.context_of(first, drawn, owner)
         size = len(owner)
         table = DrawnTable(columns={n: np.zeros(size, dtype=np.int64) for n in first.level.own}, owner=owner, number=number)
         for column in first.level.numbers:
-            table.columns[column] = self._number_codes(column, number + 1)
+            table.columns[column] = self.number_codes(column, number + 1)
         self._place(first, table, context, counts)
-        if name not in self.fitted.others:
+        if not first.tilts:
             self._fill(first, table, context, np.arange(size))
             return table
         starts = np.cumsum(counts) - counts
@@ -102,15 +104,11 @@ class Drawer:
                 self._fill(first, table, context, rows)
             else:
                 other = starts[owner[rows]] + (self.rng.random(len(rows)) * done).astype(np.int64)
-                beside = {
-                    **{k: v for k, v in context.items()},
-                }
-                given = {other_name(name, c): table.columns[c][other] for c in first.level.own}
-                self._fill(self.fitted.others[name], table, beside, rows, given)
+                self._fill(first, table, context, rows, {c: table.columns[c][other] for c in first.level.own})
             done += many
         return table
 
-    def _context(self, fitted: FittedLevel, drawn: Mapping[str, DrawnTable], owner: IntArray) -> dict[str, IntArray]:
+    def context_of(self, fitted: FittedLevel, drawn: Mapping[str, DrawnTable], owner: IntArray) -> dict[str, IntArray]:
         """The codes of the context of each row of a level."""
         level, database = fitted.level, self.fitted.layout.database
         found: dict[str, IntArray] = {}
@@ -126,25 +124,19 @@ class Drawer:
             chosen = _one_of_each(drawn[table].owner, drawn[link.references].num_rows, self.rng)[owner]
             for name in self.fitted.first[table].level.own:
                 shown = beside_name(table, name)
-                null = Codec(Schema(attributes={shown: self.fitted.attributes[shown]}))[shown].null_code
-                assert null is not None, "a table beside may have no rows"
                 codes = drawn[table].columns[name]
-                own_null = self._codec_of(name)[name].null_code
                 picked = codes[np.maximum(chosen, 0)] if len(codes) else np.zeros(len(owner), dtype=np.int64)
-                absent = (chosen < 0) | ((picked == own_null) if own_null is not None else False)
-                found[shown] = np.where(absent, null, picked)
+                found[shown] = null_or(self.fitted.attributes, name, shown, picked, chosen < 0)
         return found
 
-    def _codec_of(self, name: str) -> Codec:
-        return Codec(Schema(attributes={name: self.fitted.attributes[name]}))
-
-    def _values(self, name: str, codes: IntArray) -> IntArray:
+    def values(self, name: str, codes: IntArray) -> IntArray:
         """The whole numbers that the codes of a column stand for."""
         attribute = self.fitted.attributes[name]
         assert isinstance(attribute, Integer)
         return codes * (attribute.step or 1) + int(attribute.min or 0)
 
-    def _number_codes(self, name: str, numbers: IntArray) -> IntArray:
+    def number_codes(self, name: str, numbers: IntArray) -> IntArray:
+        """The codes of whole numbers."""
         attribute = self.fitted.attributes[name]
         assert isinstance(attribute, Integer)
         last = (int(attribute.max or 0) - int(attribute.min or 0)) // (attribute.step or 1)
@@ -161,12 +153,23 @@ class Drawer:
             noisy = chance + self.rng.logistic(size=table.num_rows)
             owner_level = self.fitted.first[rule.parent].level
             column = next(n for n in owner_level.own if n == f"{rule.parent}.{rule.column}")
-            wanted = self._values(column, context[column])
+            wanted = self.values(column, context[column])
             order = np.lexsort((-noisy, table.owner))
             rank = np.empty(table.num_rows, dtype=np.int64)
             rank[order] = np.arange(table.num_rows)
             rank -= np.repeat(np.cumsum(counts) - counts, counts)
             table.columns[flag] = (rank < wanted).astype(np.int64)
+
+    def draw_rows(self, fitted: FittedLevel, given: Mapping[str, IntArray], num_rows: int) -> dict[str, IntArray]:
+        """Draw so many rows of a level, of which the context is given; all own columns as plain codes."""
+        found = self._draw(fitted, given, np.arange(num_rows), _nobody(fitted, num_rows))
+        return {name: found.get(name, given.get(name, np.zeros(0, dtype=np.int64))) for name in fitted.level.own}
+
+    def chance_of(self, fitted: FittedLevel, flag: str, given: Mapping[str, IntArray], num_rows: int) -> FloatArray:
+        """The chance that rows count in a number of their owner."""
+        known = self._coded(fitted, given, np.arange(num_rows))
+        odds: FloatArray = 1 / (1 + np.exp(-_log_odds(fitted.model.conditional(flag, known, num_rows))))
+        return odds
 
     def _fill(
         self,
@@ -176,24 +179,31 @@ class Drawer:
         rows: IntArray,
         other: Mapping[str, IntArray] | None = None,
     ) -> None:
-        """Draw the own columns of some rows."""
-        given = {**{n: c[rows] for n, c in context.items()}, **(other or {})}
+        """Draw the own columns of some rows; tilted by another row of the same owner, where there is one."""
+        given = {n: c[rows] for n, c in context.items()}
         for name in (*fitted.level.numbers, *fitted.level.placed):
             given[name] = table.columns[name][rows]
-        found = self._draw(fitted, given, rows, table.owner[rows])
+        if other is not None:
+            other = fitted.codec.as_distances({**given, **other})
+        found = self._draw(fitted, given, rows, table.owner[rows], other)
         for name in fitted.level.drawn:
             table.columns[name][rows] = found[name]
 
     def _draw(
-        self, fitted: FittedLevel, given: Mapping[str, IntArray], rows: IntArray, owner: IntArray | None = None
+        self,
+        fitted: FittedLevel,
+        given: Mapping[str, IntArray],
+        rows: IntArray,
+        owner: IntArray | None = None,
+        other: Mapping[str, IntArray] | None = None,
     ) -> dict[str, IntArray]:
         """Draw the own columns of rows whose context is given; all as plain codes."""
         checks = self.fitted.layout.redrawn(fitted.level)
         if not checks and not fitted.redrawn:
-            return self._draw_once(fitted, given, owner, len(rows))
+            return self._draw_once(fitted, given, owner, len(rows), other)
         if fitted.level.pairs:
             return self._draw_more(fitted, checks, len(rows))
-        found = self._draw_once(fitted, given, owner, len(rows))
+        found = self._draw_once(fitted, given, owner, len(rows), other)
         left = np.arange(len(rows))
         for turn in range(REDRAWN):
             here = {n: c[left] for n, c in {**given, **found}.items()}
@@ -201,10 +211,11 @@ class Drawer:
             if not len(left):
                 return found
             # Rows that fail often are few; each is drawn many times at once, without its siblings.
-            many, by = (1, fitted) if turn < REDRAWN // 2 else (TRIED, self.fitted.first[fitted.level.table])
+            many = 1 if turn < REDRAWN // 2 else TRIED
             tried = np.repeat(left, many)
             again = {n: c[tried] for n, c in given.items()}
-            new = self._draw_once(by, again, None, len(tried))
+            beside = None if other is None or many > 1 else {n: c[tried] for n, c in other.items()}
+            new = self._draw_once(fitted, again, None, len(tried), beside)
             if many > 1:
                 good = np.flatnonzero(~self._breaks(fitted, checks, {**again, **new}, len(tried)))[::-1]
                 chosen = np.arange(len(left)) * many
@@ -250,7 +261,12 @@ class Drawer:
         return found
 
     def _draw_once(
-        self, fitted: FittedLevel, given: Mapping[str, IntArray], owner: IntArray | None, num_rows: int
+        self,
+        fitted: FittedLevel,
+        given: Mapping[str, IntArray],
+        owner: IntArray | None,
+        num_rows: int,
+        other: Mapping[str, IntArray] | None = None,
     ) -> dict[str, IntArray]:
         plan, codec = self._plan(fitted)
         prefix = {name: given[name] for name in (*fitted.context, *fitted.level.placed)}
@@ -259,7 +275,7 @@ class Drawer:
         if fitted.level.pairs and owner is not None:
             coded = {owner_name(fitted.level.table): owner, **coded}
         prefix_codes = {name: coded[name] for name in sequence[: len(coded)]}
-        model = LevelModel(fitted.model, sequence)
+        model = LevelModel(fitted.model, sequence, fitted.tilts if other is not None else {}, other or {})
         found = draw_table(plan, model, codec, num_rows, self.rng, DrawOptions(prefix=prefix_codes))
         return {name: codes for name, codes in codec.as_values(found).items() if name in fitted.level.own}
 
@@ -269,7 +285,7 @@ class Drawer:
 
     def _plan(self, fitted: FittedLevel) -> tuple[SamplingPlan, Codec]:
         level = fitted.level
-        key = (level.table, any(n.startswith(f"{level.table}[other].") for n in fitted.context))
+        key = level.table
         if key not in self._plans:
             sequence = (*fitted.context, *fitted.own)
             codec = fitted.codec
@@ -281,6 +297,21 @@ class Drawer:
             rules = (*fitted.rules, *level.pairs)
             self._plans[key] = build_plan(codec, _bound(rules, codec), sequence=sequence), codec
         return self._plans[key]
+
+
+def null_or(
+    attributes: Mapping[str, Attribute], name: str, shown: str, codes: IntArray, absent: NDArray[np.bool_]
+) -> IntArray:
+    """The codes of a column as those of one that may be null, and null where there is no row."""
+    own, wide = (Codec(Schema(attributes={n: attributes[n]}))[n].null_code for n in (name, shown))
+    assert wide is not None, "a table beside may have no rows"
+    found: IntArray = np.where(absent | (codes == own if own is not None else False), wide, codes)
+    return found
+
+
+def _nobody(fitted: FittedLevel, num_rows: int) -> IntArray | None:
+    """Owners of rows that belong to different ones."""
+    return np.arange(num_rows) if fitted.level.pairs and len(fitted.level.path) > 1 else None
 
 
 def _bound(rules: tuple[object, ...], codec: Codec) -> object:

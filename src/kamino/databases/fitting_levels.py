@@ -11,10 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from kamino.constraints import Constraints, DenialConstraint
 from kamino.databases.family_layout import Layout, Level, other_name
+from kamino.databases.level_model import Tilt
+from kamino.databases.siblings import fit_siblings
 from kamino.engine import MemoryMeasurer, encode, share_close
-from kamino.engine.families import Families, OwnedTable, Sample
+from kamino.engine.families import Families, OwnedTable
 from kamino.model import order_attributes, plan_marginal
 from kamino.model.marginal.fit_marginal import fit_planned
 from kamino.model.marginal.network import MarginalModel
@@ -45,6 +49,8 @@ class FittedLevel:
     model: MarginalModel
     context: tuple[str, ...]
     own: tuple[str, ...]
+    tilts: Mapping[str, tuple[Tilt, ...]] = field(default_factory=dict)
+    """How columns of a row are tilted by those of another row of the same owner."""
 
     @cached_property
     def codec(self) -> Codec:
@@ -59,7 +65,6 @@ class FittedDatabase:
     layout: Layout
     attributes: Mapping[str, Attribute]
     first: Mapping[str, FittedLevel]
-    others: Mapping[str, FittedLevel]
     num_families: float
     ledger: dict[str, Any]
     settings: Any = None
@@ -127,50 +132,39 @@ def fit_database(private: Mapping[str, PrivateTable], layout: Layout, gate: Gate
         }
         families = Families(private, schemas, owned_tables(layout), coins)
         whole, shares = gate.gaussian_left(), shares_of(layout)
-        first, others = {}, {}
+        fit = FittedDatabase(layout=layout, attributes=attributes, first={}, num_families=0.0, ledger={})
         for level in layout.levels:
             spend = whole * shares[level.table, False]
-            first[level.table] = _fit(families, layout, level, level.sample(layout.rows), gate, attributes, spend, ())
+            made = _fit(families, fit, level, gate, spend)
+            fit = replace(fit, first={**fit.first, level.table: made})
+            if len(level.path) == 1:
+                fit = replace(fit, num_families=made.model.num_rows / layout.rows)
             if level.siblings:
-                spend = whole * shares[level.table, True]
-                wanted = level.pair_sample(layout.rows)
-                other = tuple(other_name(level.table, name) for name in level.own)
-                others[level.table] = _fit(families, layout, level, wanted, gate, attributes, spend, other)
-    root = first[layout.database.root]
-    return FittedDatabase(
-        layout=layout,
-        attributes=attributes,
-        first=first,
-        others=others,
-        num_families=root.model.num_rows / layout.rows,
-        ledger=gate.ledger.to_dict(),
-        settings=settings,
-    )
+                made = _with_tilts(families, fit, level, gate, whole * shares[level.table, True])
+                fit = replace(fit, first={**fit.first, level.table: made})
+    return replace(fit, ledger=gate.ledger.to_dict(), settings=settings)
 
 
 def _fit(
     families: Families,
-    layout: Layout,
+    fit: FittedDatabase,
     level: Level,
-    wanted: Sample,
     gate: Gate,
-    attributes: dict[str, Attribute],
     mu_squared: float,
-    other: tuple[str, ...],
 ) -> FittedLevel:
-    """Fit one level; with the columns of another row of the same owner among its context, where there are `other`."""
-    for name in level.own:
-        if other:
-            attributes[other_name(level.table, name)] = attributes[name]
-    context = (*level.context, *other, *level.numbers)
+    """Fit one level."""
+    from kamino.databases.public_rows import known_rows
+
+    layout, attributes = fit.layout, dict(fit.attributes)
+    context = (*level.context, *level.numbers)
     schema = Schema(attributes={name: attributes[name] for name in (*context, *level.drawn)})
     bound = Constraints(level.rules).bind(schema_types(schema))
     plain = Codec(schema)
     orders = Constraints(tuple(c for c in bound if len(c.predicates) == 1 and len(c.attributes) == 2))
     differences = _allowed(ordered_dates(orders, plain), level)
-    private = families.sample(wanted)
+    private = families.sample(level.sample(layout.rows))
     spent = 0.0
-    near = {} if gate.budget.is_private or mu_squared else {}
+    near: dict[tuple[str, str], float] = {}
     pairs = [pair for pair in open_pairs(bound, plain, differences) if set(pair) & set(level.drawn)]
     if pairs:
         spent = mu_squared * SHARE
@@ -187,6 +181,8 @@ def _fit(
     noise = multiplier_for(mu_squared - spent)
     modelled = model_attributes(codec)
     hints = hints_of(Constraints(rules), codec)
+    rng = np.random.default_rng(0)  # what is drawn from a public model is public, and told to nobody
+    known = known_rows(fit, level, codec, rng) if len(level.path) > 1 else None
     plan = plan_marginal(
         modelled,
         noise_multiplier=noise,
@@ -194,6 +190,7 @@ def _fit(
         hints=replace(hints, together=(*hints.together, *_with_counts(layout, level))),
         distance=gate.sensitivity(Sensitivity.of_histogram()).under(gate.budget.neighbours),
         replaced=gate.budget.neighbours is Neighbours.REPLACE,
+        known=known,
     )
     model = fit_planned(MemoryMeasurer(codes, codec.sizes, gate), plan)
     return FittedLevel(
@@ -207,6 +204,44 @@ def _fit(
         context=context,
         own=own,
     )
+
+
+def _with_tilts(
+    families: Families, fit: FittedDatabase, level: Level, gate: Gate, mu_squared: float
+) -> FittedLevel:
+    """Measure how rows of one owner are alike, and add it to what is fitted of their table."""
+    from kamino.databases.public_rows import pair_rows
+
+    first, layout = fit.first[level.table], fit.layout
+    rng = np.random.default_rng(0)
+    rows = pair_rows(fit, level, rng)
+    names = tuple(name for name in first.own if name not in level.placed)
+    if rows is None or not names:
+        return first
+    others = {other_name(level.table, name): fit.attributes[name] for name in level.own}
+    differences = {
+        other_name(level.table, name): replace(each, base=_other_base(level, each.base))
+        for name, each in first.differences.items()
+    }
+    schema = Schema(attributes={**first.schema.attributes, **others})
+    codec = Codec(schema, {**first.differences, **differences})
+    codes = encode(families.sample(level.pair_sample(layout.rows)), codec)
+    tilts = fit_siblings(
+        level.table,
+        names,
+        first.model,
+        rows,
+        MemoryMeasurer(codes, codec.sizes, gate),
+        mu_squared=mu_squared,
+        deviation=gate.sensitivity(Sensitivity.of_histogram()).under(gate.budget.neighbours),
+        rng=rng,
+    )
+    return replace(first, tilts=tilts)
+
+
+def _other_base(level: Level, base: str) -> str:
+    """The base of a date of another row: of the same row, where it is own."""
+    return other_name(level.table, base) if base in level.own else base
 
 
 def _allowed(differences: Mapping[str, Difference], level: Level) -> dict[str, Difference]:

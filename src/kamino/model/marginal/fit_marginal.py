@@ -19,6 +19,7 @@ from kamino.model.marginal.frame import Frame, positions
 from kamino.model.marginal.graph.inference import LEAST_SIGMA, Measurement
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.graph.masks import apply_masks, join_masks
+from kamino.model.marginal.known_rows import ROOM
 from kamino.model.marginal.maps.links import Link, can_link, plan_links, shared_out
 from kamino.model.marginal.maps.part_maps import as_steps, known_masks, measure_part_maps
 from kamino.model.marginal.maps.relations import measure_relations
@@ -85,6 +86,9 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     maps = _measure_maps(measurer, plan, histograms, purse)
     taken = purse.spent - before
     frame = _make_frame(plan, histograms, num_rows, order, maps)
+    known = plan.known
+    if known is not None:
+        frame = replace(frame, sides=known.open_sides(place))
     # What a map tells of X needs X in the model: no other right side takes X out of it as a link.
     functional = [pair for pair in functional if pair[0] not in maps.lefts]
     links = plan_links(
@@ -100,7 +104,7 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
     before = purse.spent
     linked = frozenset(a for link in links for a in (link.wide, *link.owners))
-    tied = maps.lefts | {place[name] for name in plan.hints.tied}
+    tied = maps.lefts | {place[name] for name in plan.hints.tied} | (set(place.values()) if known is not None else set())
     relations = settings.relations.beside(sum(link.share for link in links), _room(plan, taken))
     found = measure_relations(frame, histograms, ones, measurer, purse, relations, without=linked, tied=tied)
     taken += purse.spent - before
@@ -108,11 +112,18 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     frame = _with_resolutions(found.frame, ones, settings)
     settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
-    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in linked}
+    told_rows = frozenset(place[name] for name in known.columns) if known is not None else frozenset()
+    unusual = linked | told_rows
+    countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in unusual}
     frame, left_out = _with_fitting_masks(plan, frame, first, links)
+    if known is not None:
+        most = int(settings.effort.limit(plan.deviation, 0, 1, num_rows) * ROOM)
+        first = [*first, *known.pairs(frame, frame.noise, most)]
     told = {*frame.allowed, *maps.pairs} - maps.open_pairs - set(left_out)
     forced = [pair for pair in forced_pairs(plan.hints, place) if pair not in told]
     rounds = _round_plan(plan, frame, links, taken, forced, countable, functional)
+    if known is not None:
+        rounds = replace(rounds, mirrored=known.mirrored)
     fit, counted, rows = fit_rounds(frame, first, measurer, purse, rounds)
     again = {i: each for i, each in counted.items() if each is not histograms[i]}
     cells = [spread_anew(each, again[i]) if i in again else each for i, each in enumerate(frame.cells)]
@@ -198,7 +209,8 @@ def _round_plan(
     """Say what the rounds are to do, once it is known what was `taken` off them and what links will take."""
     settings, reserved = plan.settings, sum(link.share for link in links)
     known = _known(frame, functional)
-    parities = plan_parities(frame, plan.deviation, settings.parities, without=known)
+    most = settings.parities if plan.known is None else 0.0
+    parities = plan_parities(frame, plan.deviation, most, without=known)
     return RoundPlan(
         rounds=_rounds(plan, frame, reserved + taken + parities.share),
         effort=settings.effort,
@@ -241,8 +253,12 @@ def _measure_histograms(measurer: Measurer, plan: MarginalPlan, purse: Purse) ->
 
         return count
 
-    attributes, counters = plan.attributes, [counter(attribute) for attribute in plan.attributes]
-    measurer.expect([Candidate(attributes=(a.name,), binning={a.name: first_map(a)}) for a in attributes])
+    known = plan.known
+    columns = {} if known is None else known.columns
+    attributes = plan.attributes
+    counters = [counter(a) if known is None or a.name not in columns else known.counter(a) for a in attributes]
+    asked = [a for a in attributes if a.name not in columns]
+    measurer.expect([Candidate(attributes=(a.name,), binning={a.name: first_map(a)}) for a in asked])
     firsts = [measure_first(a, count) for a, count in zip(attributes, counters, strict=True)]
     rows = [first.rows for first in firsts]
     found = []

@@ -54,6 +54,16 @@ class Frame:
     noise: float = LEAST_SIGMA
     gaps: Mapping[Clique, Gap] = field(default_factory=dict)
     replaced: bool = False
+    sides: tuple[frozenset[int], frozenset[int]] | None = None
+    """Where something is known already, a marginal is measured only if it has an attribute of each side."""
+
+    def is_open(self, clique: Sequence[int]) -> bool:
+        """Whether a marginal may be measured."""
+        if self.sides is None:
+            return True
+        first, second = self.sides
+        # An attribute of both sides needs another one.
+        return any(a in first and b in second for a in clique for b in clique if a != b)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

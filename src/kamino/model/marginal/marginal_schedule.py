@@ -22,6 +22,7 @@ from kamino.model.marginal.columns.histogram import (
 )
 from kamino.model.marginal.columns.periods import PHASE_SHARE
 from kamino.model.marginal.frame import positions
+from kamino.model.marginal.known_rows import KnownRows
 from kamino.model.marginal.graph.junction import Clique
 from kamino.model.marginal.maps.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.maps.part_maps import Following
@@ -129,6 +130,7 @@ class MarginalPlan:
     schedule: Schedule
     distance: float = 1.0
     replaced: bool = False
+    known: KnownRows | None = None
 
     @property
     def deviation(self) -> float:
@@ -151,6 +153,7 @@ def plan_marginal(
     settings: MarginalSettings | None = None,
     distance: float = 1.0,
     replaced: bool = False,
+    known: KnownRows | None = None,
 ) -> MarginalPlan:
     """Plan a fit whose releases together cost what one release with `noise_multiplier` costs.
 
@@ -163,7 +166,13 @@ def plan_marginal(
     hints, settings = hints or Hints(), settings or MarginalSettings()
     _check(attributes, noise_multiplier, sequence, hints)
     _check_chains(attributes, chains)
-    draft = _Draft(attributes=tuple(attributes), noise_multiplier=noise_multiplier, hints=hints, settings=settings)
+    draft = _Draft(
+        attributes=tuple(attributes),
+        noise_multiplier=noise_multiplier,
+        hints=hints,
+        settings=settings,
+        known=frozenset(known.columns) if known is not None else frozenset(),
+    )
     return MarginalPlan(
         attributes=draft.attributes,
         noise_multiplier=noise_multiplier,
@@ -174,6 +183,7 @@ def plan_marginal(
         schedule=draft.schedule(),
         distance=distance,
         replaced=replaced,
+        known=known,
     )
 
 
@@ -207,6 +217,12 @@ class _Draft:
     noise_multiplier: float
     hints: Hints
     settings: MarginalSettings
+    known: frozenset[str] = frozenset()
+
+    @property
+    def measured(self) -> tuple[ModelAttribute, ...]:
+        """The attributes whose histograms nobody knows."""
+        return tuple(attribute for attribute in self.attributes if attribute.name not in self.known)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,13 +259,13 @@ class _Draft:
 
     def histograms(self) -> Iterator[PlannedRelease]:
         """The 1-way histograms: one release for each attribute, then finer ones where the domain is wide."""
-        parts = divide_by_cells([_weighed_cells(a) for a in self.attributes])
+        parts = divide_by_cells([_weighed_cells(a) for a in self.measured])
         whole = [self.settings.shares.histograms * float(part) for part in parts]
-        shares = [share * (1 - self._bins_part(a)) for a, share in zip(self.attributes, whole, strict=True)]
-        for attribute, share in zip(self.attributes, shares, strict=True):
+        shares = [share * (1 - self._bins_part(a)) for a, share in zip(self.measured, whole, strict=True)]
+        for attribute, share in zip(self.measured, shares, strict=True):
             first = share * level_shares(attribute)[0]
             yield self._histogram(attribute, first, most_cells=len(first_cells(attribute)))
-        for attribute, share in zip(self.attributes, shares, strict=True):
+        for attribute, share in zip(self.measured, shares, strict=True):
             levels = level_shares(attribute)
             if len(levels) > 1:
                 finer, count = most_finer_cells(attribute), len(levels) - 1
@@ -261,8 +277,8 @@ class _Draft:
 
     def bin_counts(self) -> Iterator[PlannedRelease]:
         """Wide attributes once more, in their bins."""
-        parts = divide_by_cells([_weighed_cells(a) for a in self.attributes])
-        for attribute, part in zip(self.attributes, parts, strict=True):
+        parts = divide_by_cells([_weighed_cells(a) for a in self.measured])
+        for attribute, part in zip(self.measured, parts, strict=True):
             share = self.settings.shares.histograms * float(part) * self._bins_part(attribute)
             if share:
                 bins = self._histogram(attribute, share, most_cells=self.bins[attribute.name])
@@ -314,7 +330,7 @@ class _Draft:
         limits = self.settings.relations
         names = tuple(a.name for a in self.attributes if can_relate(a))
         # What is tied is a base only: there has to be something to read by it.
-        if len(names) < 2 or self.hints.tied.issuperset(names) or limits.most_share == 0:
+        if self.known or len(names) < 2 or self.hints.tied.issuperset(names) or limits.most_share == 0:
             return
         what = "distances of pairs of ordered attributes from independence"
         yield self._distances(names, what, math.comb(len(names), 2), limits.scores)
@@ -436,7 +452,7 @@ class _Draft:
     def parities(self) -> Iterator[PlannedRelease]:
         """What three attributes of two values say together."""
         names = tuple(attribute.name for attribute in self.attributes if has_parity(attribute))
-        if len(names) < 3 or self.settings.parities == 0:
+        if self.known or len(names) < 3 or self.settings.parities == 0:
             return
         yield PlannedRelease(
             part=PARITIES,

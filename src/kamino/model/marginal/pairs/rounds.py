@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -107,6 +107,7 @@ class RoundPlan:
     gaps: int = 0
     parities: Parities = field(default_factory=Parities)
     shared_nulls: bool = True
+    mirrored: Callable[[Frame, Measurement], Measurement | None] = lambda frame, measured: None
 
 
 def fit_rounds(
@@ -126,7 +127,7 @@ def fit_rounds(
     fit = _infer(frame, cliques, measured, None, plan.effort, prior=prior)
     before: dict[Key, FloatArray] = {}
     must = frozenset(plan.forced)
-    pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
+    pairs = [p for p in combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2) if frame.is_open(p)]
     for i, (*scores, marginals) in enumerate(plan.rounds) if pairs else ():
         answers = pair_answers(frame, fit)
         asked: dict[Clique, FloatArray] = {pair: answers[pair] for pair in pairs}
@@ -152,6 +153,11 @@ def fit_rounds(
                 continue
             measured.append(frame.measure(measurer, purse, s.attributes, share * float(part), s.resolution))
             variables = measured[-1].attributes
+            mirrored = plan.mirrored(frame, measured[-1])
+            if mirrored is not None:
+                measured.insert(-1, mirrored)
+                if mirrored.attributes not in cliques:
+                    cliques.append(mirrored.attributes)
             if s.attributes in answers:
                 before.setdefault(measured[-1].key, levels.seen(answers[s.attributes], s.attributes, variables))
             pairs_seen.add(s.attributes)
@@ -252,8 +258,9 @@ def _spend_rest(frame: Frame, measurer: Measurer, purse: Purse, plan: RoundPlan,
     rest = purse.left - plan.reserved
     if rest < 1e-6:
         return False
-    measurer.expect([frame.candidate((a,)) for a in range(len(frame.sizes))])
-    for a, part in enumerate(divide_by_cells(frame.sizes)):
+    alone = [a for a in range(len(frame.sizes)) if frame.sides is None or any(a in side for side in frame.sides)]
+    measurer.expect([frame.candidate((a,)) for a in alone])
+    for a, part in zip(alone, divide_by_cells([frame.sizes[a] for a in alone]), strict=True):
         measured.append(frame.measure(measurer, purse, (a,), rest * float(part)))
     return True
 

@@ -69,7 +69,7 @@ def needed_for_scores(frame: Frame, noise_multiplier: float) -> float:
 
     Depends on what was released before. More would tell pairs apart that are hardly worth measuring.
     """
-    pairs = list(combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2))
+    pairs = [p for p in combinations([i for i, size in enumerate(frame.sizes) if size > 1], 2) if frame.is_open(p)]
     asked = len(_both_resolutions(frame, pairs))
     needed = (frame.score_noise(noise_multiplier, asked) / (TOLD_APART * frame.num_rows)) ** 2
     return max(needed, LEAST_SHARE) if asked else 0.0
@@ -133,6 +133,7 @@ def score_triples(
     sizes = {a: frame.grouped((a,), Resolution.GROUPS)[1][0] for a in inner}
     asked = [_Asked(each, Resolution.GROUPS) for each in (*small_triples(sizes), *binary_quadruples(sizes))]
     asked += [_Asked(each, Resolution.GAPS) for each in _triples_by_gap(frame, sizes)]
+    asked = [each for each in asked if frame.is_open(each.clique)]
     if not asked:
         return []
     rows = draw_model_rows(frame, fit)
