@@ -24,6 +24,7 @@ from kamino.io import Reading, read_table
 from kamino.io.databases.sql import select_statement
 from kamino.io.streams.csv_parts import CsvParts
 from kamino.io.streams.duckdb_parts import DuckdbParts
+from kamino.io.written_cells import WrittenParts
 
 Read = Callable[[Any], Seen]
 TEXT_CELLS: Mapping[str, Column] = {
@@ -60,6 +61,19 @@ WHOLE = (
     ),
     *(b"%s,9" % each for each in PIECES if not set(each) & set(b'",\r\n')),
 )
+# Cells as people write them, read by options that are public.
+_SUMS = ("$1,234.50", "1,234", "(12)", "7 %", "NA", "", "-3", "EUR 5", "1.234,5", "0.5")
+WRITTEN_CELLS: Mapping[str, Column] = {
+    "price": Column(
+        plain=_SUMS[:6],
+        odd=(*ODD_TEXTS, *TEXTS, *_SUMS, "-999", "n/a", "((1))", "-(1)", "$", "%", ",", "1,,234", "\u0661", "9" * 400, "1" + ",234" * 30),
+    ),
+    "comma": Column(plain=("1.234,5", "12,5 €", "-3"), odd=(*ODD_TEXTS, *_SUMS, "1.2.3,4", "1,2,3")),
+    "name": Column(plain=("Ann", "NA", "1,5"), odd=(*ODD_TEXTS, "-", " NA ", "na")),
+}
+WRITTEN_SO = Reading(
+    nulls=("NA", "-"), nulls_of={"price": ("-999", "n/a")}, numbers={"price": "1,234.5", "comma": "1.234,5"}
+)
 LINES = {
     "line": Column(
         plain=(b"1,x", b"2,y", b',"a b"', b"3,\xc3\xa9"), odd=(*QUOTES, *RAGGED, *WHOLE), beside=(*RAGGED, *WHOLE)
@@ -95,6 +109,21 @@ XML_CELLS = {
 def in_memory(path: Path, reading: Reading = Reading()) -> Seen:
     """Read as a run does that trusts nothing."""
     return Seen(read_table(path, private=True, reading=reading))
+
+
+def _as_written(path: Path, *, parts: bool) -> Seen:
+    """Read cells as people write them, of those columns that are there, as a whole or in parts."""
+    names = CsvParts(path).schema.names
+    cells = WRITTEN_SO.cells
+    told = Reading(
+        nulls=cells.nulls,
+        nulls_of={name: words for name, words in cells.nulls_of if name in names},
+        numbers={name: style for name, style in cells.numbers if name in names},
+    )
+    if not parts:
+        return in_memory(path, told)
+    read = WrittenParts(source=CsvParts(path, part_rows=2), cells=told.cells)
+    return Seen(pa.concat_tables(read.parts()), public=str(read.schema))
 
 
 def in_parts(path: Path) -> Seen:
@@ -181,6 +210,18 @@ FILES: tuple[OddReader, ...] = (
     _reader("csv-gb18030", _written("t.csv", "gb18030", ",", csv.QUOTE_MINIMAL), TEXT_CELLS, _told["gb18030"]),
     _reader("csv-shift-jis", _written("t.csv", "shift_jis", ",", csv.QUOTE_MINIMAL), TEXT_CELLS, _told["shift_jis"]),
     _reader("csv-gz", _written("t.csv.gz", "utf-8", ",", csv.QUOTE_MINIMAL), TEXT_CELLS, share=2),
+    _reader(
+        "csv-as-written",
+        _written("t.csv", "utf-8", ",", csv.QUOTE_MINIMAL),
+        WRITTEN_CELLS,
+        partial(_as_written, parts=False),
+    ),
+    _reader(
+        "csv-as-written-parts",
+        _written("t.csv", "utf-8", ";", csv.QUOTE_ALL),
+        WRITTEN_CELLS,
+        partial(_as_written, parts=True),
+    ),
     _reader("tsv", _written("t.tsv", "utf-8", "\t", csv.QUOTE_MINIMAL), TEXT_CELLS),
     _reader("csv-lines", _lines("t.csv", b"a,b\n"), LINES, share=8),
     _reader("csv-lines-marked", _lines("t.csv", codecs.BOM_UTF8 + b'"a",b\n'), LINES),

@@ -19,6 +19,8 @@ from kamino.cli.options import (
     DropOption,
     EncodingOption,
     LedgerOption,
+    NullsOption,
+    NumbersOption,
     PresetOption,
     QueryOption,
     ResumeOption,
@@ -35,7 +37,7 @@ from kamino.pipeline.ledgering import LedgerUse
 from kamino.pipeline.settings import Flag
 
 # Options that stand together in every command.
-READING = ("separator", "encoding", "columns", "drop")
+READING = ("separator", "encoding", "columns", "drop", "nulls", "numbers")
 LEDGER = ("ledger", "dataset", "anchor", "resume")
 
 # Those that are no settings, with what they are if they are left out.
@@ -48,6 +50,8 @@ _OTHERS: Mapping[str, tuple[Any, Any]] = {
     "encoding": (EncodingOption, None),
     "columns": (ColumnsOption, None),
     "drop": (DropOption, None),
+    "nulls": (NullsOption, None),
+    "numbers": (NumbersOption, None),
     "ledger": (LedgerOption, None),
     "dataset": (DatasetOption, None),
     "anchor": (AnchorOption, None),

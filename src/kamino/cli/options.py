@@ -88,6 +88,23 @@ ColumnsOption = Annotated[
 DropOption = Annotated[
     list[str] | None, typer.Option("--drop", help="Leave this column out; may be repeated.", rich_help_panel=_READING)
 ]
+NullsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--nulls",
+        help="Cells of this text are empty, such as NA or -999; COLUMN=TEXT for one column; may be repeated.",
+        rich_help_panel=_READING,
+    ),
+]
+NumbersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--numbers",
+        help="COLUMN=EXAMPLE: its numbers are written as 1,234.5 or 1.234,5 (or 1 234,5), with signs of currencies, "
+        "percent, parentheses for negative ones; may be repeated.",
+        rich_help_panel=_READING,
+    ),
+]
 ConstraintsOption = Annotated[
     Path | None,
     typer.Option("-c", "--constraints", help="The constraint file, one a line; or .sql with a CREATE TABLE."),
@@ -148,10 +165,36 @@ WorkersOption = Annotated[
 
 
 def reading_of(
-    query: str | None, separator: str | None, encoding: str | None, columns: list[str] | None, drop: list[str] | None
+    query: str | None,
+    separator: str | None,
+    encoding: str | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
+    nulls: list[str] | None = None,
+    numbers: list[str] | None = None,
 ) -> Reading:
     """How the table is read, as the options say. Several names may stand in one option, with commas between."""
-    return Reading(query=query, separator=separator, encoding=encoding, columns=_named(columns), drop=_named(drop))
+    words: dict[str, tuple[str, ...]] = {}
+    for each in nulls or ():
+        column, _, text = each.rpartition("=")
+        words[column] = (*words.get(column, ()), text)
+    return Reading(
+        query=query,
+        separator=separator,
+        encoding=encoding,
+        columns=_named(columns),
+        drop=_named(drop),
+        nulls=words.pop("", ()),
+        nulls_of=words,
+        numbers=dict(_styled(each) for each in numbers or ()),
+    )
+
+
+def _styled(given: str) -> tuple[str, str]:
+    column, found, style = given.rpartition("=")
+    if not found or not column:
+        raise InputError(f"found --numbers {given}; expected COLUMN=EXAMPLE, such as price=1,234.5")
+    return column, style
 
 
 def _named(given: list[str] | None) -> tuple[str, ...]:

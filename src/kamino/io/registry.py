@@ -57,10 +57,11 @@ def _csv(path: Path, reading: Reading, private: bool, choose: Choose) -> pa.Tabl
     if private:
         from kamino.io.private_csv import PrivateCsv
 
-        return chosen_columns(PrivateCsv.of(path, reading.dialect).read(), choose, where=str(path))
-    from kamino.io.csv import read_csv
+        return reading.cells.read(chosen_columns(PrivateCsv.of(path, reading.dialect).read(), choose, where=str(path)))
+    from kamino.io.csv import read_csv, with_types
 
-    return chosen_columns(read_csv(path, dialect=reading.dialect), choose, where=str(path))
+    text = chosen_columns(read_csv(path, as_text=True, dialect=reading.dialect), choose, where=str(path))
+    return with_types(reading.cells.read(text), None, where=str(path))
 
 
 def _csv_parts(paths: tuple[Path, ...], private: bool) -> TableParts:
@@ -75,8 +76,9 @@ def _json_lines(path: Path, reading: Reading, private: bool, choose: Choose) -> 
 
     if private:
         # What is left out has no name here.
-        return read_private_json_lines(path, names=reading.columns, encoding=reading.encoding)
-    lines = read_json_lines(path, names=reading.columns, encoding=reading.encoding)
+        lines = read_private_json_lines(path, names=reading.columns, encoding=reading.encoding)
+        return reading.cells.read(lines)
+    lines = read_json_lines(path, names=reading.columns, encoding=reading.encoding, written=reading.cells)
     return chosen_columns(lines, choose, where=str(path))
 
 
@@ -103,7 +105,8 @@ def _feather(path: Path, reading: Reading, private: bool, choose: Choose) -> pa.
 def _workbook(path: Path, reading: Reading, private: bool, choose: Choose) -> pa.Table:
     from kamino.io.formats.excel import read_excel
 
-    return chosen_columns(read_excel(path, sheet=reading.query, private=private), choose, where=str(path))
+    sheet = read_excel(path, sheet=reading.query, private=private, written=reading.cells)
+    return chosen_columns(sheet, choose, where=str(path))
 
 
 PARQUET = FileKind(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,10 @@ from kamino.io.normalise import Choose, chosen_columns, every_column
 from kamino.io.registry import FILES, SPARK, FileKind, database_kind
 from kamino.io.streams.many_files import check_file, find_files, is_many
 from kamino.io.streams.spark_session import is_spark_frame
+from kamino.io.written_cells import WrittenCells, checked_nulls, checked_styles
+from kamino.schema.attributes import Integer, Real
 from kamino.schema.files.messages import did_you_mean
+from kamino.schema.schema import Schema
 
 _KNOWN = "Expected a name ending in .csv, .csv.gz, .csv.zst, .tsv, .jsonl, .parquet, .feather or .xlsx."
 
@@ -31,6 +35,9 @@ class Reading:
     separator, encoding: of a text file; None for what its header line shows.
     columns: the columns to keep, in this order; none for all. They name those of JSON lines, which declare none.
     drop: those to leave out.
+    nulls: texts that stand for nothing, such as NA, in all columns. nulls_of: those of a column, by its name.
+    numbers: how numbers of a column are written, by its name and an example: `{"price": "1,234.5"}` reads $1,234.50,
+    (12) and 7 % too.
     """
 
     query: str | None = None
@@ -38,8 +45,16 @@ class Reading:
     encoding: str | None = None
     columns: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
+    nulls_of: Mapping[str, Sequence[str]] | tuple[tuple[str, tuple[str, ...]], ...] = ()
+    numbers: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        of = self.nulls_of.items() if isinstance(self.nulls_of, Mapping) else self.nulls_of
+        words = {name: checked_nulls(texts, what=f"the nulls of {name!r}") for name, texts in of}
+        object.__setattr__(self, "nulls", checked_nulls(self.nulls, what="nulls"))
+        object.__setattr__(self, "nulls_of", tuple(words.items()))
+        object.__setattr__(self, "numbers", checked_styles(self.numbers))
         Dialect(separator=self.separator, encoding=self.encoding)
         both = [name for name in self.columns if name in self.drop]
         if both:
@@ -49,6 +64,29 @@ class Reading:
     def dialect(self) -> Dialect:
         """Separator and encoding."""
         return Dialect(separator=self.separator, encoding=self.encoding)
+
+    @property
+    def cells(self) -> WrittenCells:
+        """How cells are written."""
+        assert not isinstance(self.nulls_of, Mapping) and not isinstance(self.numbers, Mapping), "they were read"
+        return WrittenCells(nulls=self.nulls, nulls_of=self.nulls_of, numbers=self.numbers)
+
+    def with_cells(self, schema: Schema | None) -> Reading:
+        """The same, with cells read as a schema says that they are written; what is said here goes before it.
+
+        Guarantees:
+            A schema and options read cells alike.  [test_a_schema_says_how_cells_are_written]
+        """
+        if schema is None:
+            return self
+        cells, known = self.cells, schema.attributes.items()
+        words = {name: each.nulls for name, each in known if each.nulls and self.reads(name)}
+        styles = {
+            name: each.written
+            for name, each in known
+            if isinstance(each, Integer | Real) and each.written is not None and self.reads(name)
+        }
+        return replace(self, nulls_of=words | dict(cells.nulls_of), numbers=styles | dict(cells.numbers))
 
     def reads(self, name: str) -> bool:
         """Whether a column of this name is read, if there is one."""
@@ -73,7 +111,10 @@ class Reading:
     def to_json(self) -> dict[str, Any]:
         """What differs from reading all of it, for the record."""
         facts = {"separator": self.separator, "encoding": self.encoding, "columns": self.columns, "drop": self.drop}
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in facts.items() if v}
+        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in facts.items() if v}
+        words = {name: list(texts) for name, texts in self.cells.nulls_of}
+        written = {"nulls": list(self.nulls), "nulls_of": words, "numbers": dict(self.cells.numbers)}
+        return plain | {name: v for name, v in written.items() if v}
 
 
 ALL = Reading()
@@ -105,7 +146,21 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
         state: string
     """
     how = reading if query is None else replace(reading, query=query)
-    return _read(source, how, private=private, choose=how.chosen if how.columns or how.drop else every_column)
+    choose = how.chosen if how.columns or how.drop else every_column
+    table = _read(source, how, private=private, choose=choose)
+    _refuse_unknown(how, table.column_names)
+    # Readers of files without types do this before they find types.
+    return table if is_untyped(source) else how.cells.read(table)
+
+
+def _refuse_unknown(reading: Reading, names: list[str]) -> None:
+    """Refuse ways of writing of a column that is not read."""
+    for name, _ in (*reading.cells.nulls_of, *reading.cells.numbers):
+        if name not in names:
+            raise InputError(
+                f"found no column {name!r} in the table, whose cells are said to be written in some way."
+                f"{did_you_mean(name, names)} Columns: {', '.join(names)}"
+            )
 
 
 def is_untyped(source: object) -> bool:

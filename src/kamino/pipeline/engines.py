@@ -15,6 +15,7 @@ from kamino.io.databases.catalogue import Catalogue, with_nulls_as_declared
 from kamino.io.streams.declared_parts import DeclaredParts
 from kamino.io.streams.sources import is_large, open_stream, stream_kind, why_not_streamed
 from kamino.io.tables import ALL
+from kamino.io.written_cells import WrittenParts
 from kamino.model.marginal.marginal_schedule import BINS, HISTOGRAMS, REST
 from kamino.pipeline.settings import Backend, Engine, Settings, WeightMode
 from kamino.privacy.private import PrivateTable
@@ -90,7 +91,8 @@ def read_private(
     """
     if choose_engine(source, settings, reading) is not Engine.MEMORY:
         stream = open_stream(source, reading.query, private=not settings.trust_domain)
-        return PrivateTable(stream if catalogue is None else DeclaredParts(stream, catalogue))
+        written = stream if not reading.cells else WrittenParts(source=stream, cells=reading.cells)
+        return PrivateTable(written if catalogue is None else DeclaredParts(written, catalogue))
     return PrivateTable(read_whole(source, settings, reading, catalogue))
 
 

@@ -80,13 +80,15 @@ def refuse_unread(reading: Reading, rules: Constraints, schema: Schema | None = 
 
 
 def named_by(reading: Reading, source: object, schema: Schema | None, unit: str | None = None) -> Reading:
-    """How a table is read: one that declares no columns has those of the schema, unless they are told.
+    """How a table is read: its cells as the schema says that they are written, and where it declares no columns, those
+    of the schema, unless they are told.
 
     Guarantees:
         They are those of the schema, whatever the rows hold.  [test_json_lines_have_the_columns_of_the_schema]
     """
     from kamino.io.tables import declares_names
 
+    reading = reading.with_cells(schema)
     if schema is None or reading.columns or declares_names(source):
         return reading
     more = [] if unit is None else [unit]

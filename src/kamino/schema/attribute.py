@@ -60,6 +60,9 @@ class BaseAttribute(BaseModel):
         default=None, description="Arrow type of the output column, such as int32, float64 or timestamp[ms]."
     )
     description: StrictStr | None = Field(default=None, description="What the column means, for people.")
+    nulls: tuple[StrictStr, ...] = Field(
+        default=(), description="Texts that stand for nothing in this column, such as NA or -999; the output has nulls."
+    )
 
     def __init__(self, **fields: Any) -> None:
         try:

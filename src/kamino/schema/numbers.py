@@ -14,6 +14,13 @@ from kamino.schema.attribute import BaseAttribute
 from kamino.schema.grid import MAX_SIZE, Grid, decimal_of_tick, tick_of_decimal, ticks_around
 
 DEFAULT_DECIMALS = 6
+#: How numbers are written in text, by example: the sign between thousands and the one before decimals.
+STYLES = ("1,234.5", "1.234,5", "1 234,5", "1'234.5", "1 234.5")
+Style = Literal["1,234.5", "1.234,5", "1 234,5", "1'234.5", "1 234.5"]
+_WRITTEN = (
+    "How numbers of the column are written in text, by example: 1,234.5 or 1.234,5. Signs of currencies, percent and "
+    "parentheses for negative numbers are read too; the output has plain numbers."
+)
 
 # Up to here a double (a float) is near enough to a multiple of 10^-decimals that scaling and rounding finds it again.
 _LARGEST_TICK = {pa.float64(): 2**51, pa.float32(): 2**22}
@@ -63,6 +70,7 @@ class Integer(BaseAttribute):
     step: Annotated[StrictInt, Field(ge=1, lt=2**64)] = Field(
         default=1, description="Values lie so far apart, from min on; others go to the nearest."
     )
+    written: Style | None = Field(default=None, description=_WRITTEN)
 
     @property
     def grid(self) -> Grid:
@@ -140,6 +148,7 @@ class Real(BaseAttribute):
         default=DEFAULT_DECIMALS,
         description="Digits after the decimal point that are kept; negative to round to tens, hundreds and so on.",
     )
+    written: Style | None = Field(default=None, description=_WRITTEN)
 
     @property
     def grid(self) -> Grid:

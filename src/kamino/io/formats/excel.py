@@ -18,11 +18,14 @@ from kamino.errors import InputError
 from kamino.io.csv import with_types
 from kamino.io.normalise import check_names
 from kamino.io.odd_cells import is_text
+from kamino.io.written_cells import PLAIN, WrittenCells
 
 _ROW = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}row"
 
 
-def read_excel(path: Path, *, sheet: str | None = None, private: bool = False) -> pa.Table:
+def read_excel(
+    path: Path, *, sheet: str | None = None, private: bool = False, written: WrittenCells = PLAIN
+) -> pa.Table:
     """Read a sheet of an `.xlsx` workbook, by default the first. Formulas count as what they last came to.
 
     With `private`, all columns are strings, whatever the cells hold, and a cell that cannot be read is null.
@@ -44,6 +47,7 @@ def read_excel(path: Path, *, sheet: str | None = None, private: bool = False) -
         for place, column in enumerate(cells, start=1):
             column.append(_spelled(row.get(place)))
     text = pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, cells, strict=True)})
+    text = written.read(text)
     return text if private else with_types(text, None, where=str(path))
 
 

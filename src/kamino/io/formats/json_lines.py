@@ -24,13 +24,19 @@ from kamino.io.formats.dialect import Opener, as_utf8
 from kamino.io.infer import infer_column
 from kamino.io.normalise import check_names, normalise_table
 from kamino.io.odd_cells import is_text
+from kamino.io.written_cells import PLAIN, WrittenCells
 from kamino.schema.files.messages import did_you_mean
 
 _MARK = b"\xef\xbb\xbf"
 
 
 def read_json_lines(
-    path: Path, *, types: pa.Schema | None = None, names: Sequence[str] = (), encoding: str | None = None
+    path: Path,
+    *,
+    types: pa.Schema | None = None,
+    names: Sequence[str] = (),
+    encoding: str | None = None,
+    written: WrittenCells = PLAIN,
 ) -> pa.Table:
     """Read a `.jsonl` or `.ndjson` file, plain or compressed by gzip or zstd.
 
@@ -44,6 +50,7 @@ def read_json_lines(
     text = pa.table({name: pa.array(columns[name], pa.string()) for name in found})
     if types is not None:
         return with_types(text, types, where=str(path))
+    text, quoted = written.read(text), quoted - {name for name, _ in written.numbers}
     inferred = [_inferred(text.column(name), quoted=name in quoted) for name in found]
     return normalise_table(pa.Table.from_arrays(inferred, names=found), where=str(path))
 
