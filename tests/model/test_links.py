@@ -75,6 +75,7 @@ def test_ordered_left_sides_stay_in_the_model() -> None:
         ModelAttribute(name="amount", size=8, ordered=True),
     )
     hints = Hints(functional=(("day", "kind"),), together=(("day", "kind"),), tied=frozenset(("day", "kind")))
-    model = fit_marginal(MemoryMeasurer(table), attributes, noise_multiplier=0.1, chains=(("kind", "day"),), hints=hints)
+    chains = (("kind", "day"),)
+    model = fit_marginal(MemoryMeasurer(table), attributes, noise_multiplier=0.1, chains=chains, hints=hints)
     drawn = model.sample(16_000, rng)
     assert np.corrcoef(drawn["day"], drawn["amount"])[0, 1] > 0.95

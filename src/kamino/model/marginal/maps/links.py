@@ -210,7 +210,7 @@ def counts_by_lines(histogram: Histogram, lines: Sequence[Line]) -> FloatArray:
         precision += line.sigma**-2.0
     weight = np.exp(log - log.max(axis=1, keepdims=True))
     found = (weight @ grid) / weight.sum(axis=1)
-    return np.where(found > KEPT * sigma, clear / precision, found)
+    return np.asarray(np.where(found > KEPT * sigma, clear / precision, found))
 
 
 def balance(log_weight: FloatArray, rows: FloatArray, columns: FloatArray, iterations: int = 100) -> FloatArray:
