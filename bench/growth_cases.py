@@ -258,7 +258,7 @@ LAWS: Mapping[str, Law] = {
         unit="orders",
         build=lambda folder, n: synth(ordered(n), orders(n), folder),
         sizes=(5, 10, 20),
-        small=(2, 6),
+        small=(5, 12),
         exponent=2.0,
     ),
     "soft order in groups": Law(
