@@ -9,7 +9,7 @@ EXTRAS := postgres pandas polars neural signed excel
 QUICK := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install install-dev demo docs quick tests map test test-slow test-processors test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-useful experiments clean
+.PHONY: help install install-dev demo docs quick tests map test test-slow test-processors test-oldest test-wheel wheel fuzz check format bench bench-peers bench-speed bench-growth bench-useful experiments clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -99,6 +99,9 @@ bench-peers: install-dev ## compare with other synthesizers on DATA=FOLDER (hour
 
 bench-speed: install-dev ## compare the cost with an earlier commit, also on DATA=FOLDER (an hour)
 	$(BIN)/python -m bench.speed $(if $(DATA),--data $(DATA)) --write docs/speed.md
+
+bench-growth: install-dev ## measure how costs grow, beside BEFORE=COMMIT (hours; SMALL=1: what CI runs)
+	$(BIN)/python -m bench.growth $(if $(SMALL),--small) $(if $(BEFORE),--before $(BEFORE)) --write docs/speed.md
 
 bench-useful: install-dev ## measure usefulness on FOLDERS="..." with the outside judge JUDGE=FILE (an hour)
 	$(BIN)/python -m bench.useful $(FOLDERS) $(if $(JUDGE),--judge $(JUDGE)) --parity --write docs/useful.md

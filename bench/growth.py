@@ -234,8 +234,8 @@ def main(given: Sequence[str] | None = None) -> int:
     print(*faults, sep="\n")
     if asked.write:
         table = "\n".join([ruled(HEADER), *(row for points in laws.values() for row in law_rows(points, start))])
-        beside = "\n".join([ruled(PAIR_HEADER), *(row for row, _ in pairs)])
-        write(asked.write, f"{table}\n\n{beside}")
+        beside = ["", "", ruled(PAIR_HEADER), *(row for row, _ in pairs)] if pairs else []
+        write(asked.write, table + "\n".join(beside))
         curves = {name: [(each.size, each.now.cpu) for each in points] for name, points in laws.items()}
         (asked.write.parent / "growth.svg").write_text(plot(curves), encoding="utf-8")
     return int(bool(faults) and asked.small)

@@ -333,6 +333,13 @@ def _row(stored: dict[str, Any]) -> Row:
     return Row(**{**stored, **costs})
 
 
+def kept_part(page: Path) -> str:
+    """What `bench.growth` has written into the page: it stays."""
+    old = page.read_text() if page.exists() else ""
+    _, mark, rest = old.partition("\n## How costs grow")
+    return mark + rest
+
+
 def main() -> None:
     """Measure the parts asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -356,7 +363,7 @@ def main() -> None:
         machine = f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}"
         remark = f"\n{arguments.remark}\n" if arguments.remark else ""
         page = PAGE.format(before=arguments.before, machine=machine, table=as_table(rows), remark=remark)
-        arguments.write.write_text(page)
+        arguments.write.write_text(page + kept_part(arguments.write))
 
 
 if __name__ == "__main__":

@@ -187,3 +187,10 @@ def test_numpy_integers_of_any_width():
         table = pa.table({"a": np.array([0, 5], kind)})
         schema = draft_schema(table, trust_domain=True)
         assert Codec(schema).decode(Codec(schema).encode(table)).equals(table)
+
+
+def test_too_many_columns_are_refused_at_once():
+    """Before names are compared with each other, which took minutes for as many."""
+    wide = pa.schema([pa.field(f"c{i}", pa.int64()) for i in range(50_000)]).empty_table()
+    with pytest.raises(SchemaError, match=r"found a table of 50,000 columns; expected at most 10,000\. Choose some"):
+        draft_schema(wide)

@@ -26,7 +26,7 @@ from kamino.schema import (
 )
 from kamino.schema.dtypes import is_text
 from kamino.schema.files.date_formats import with_asserted_dates, with_formats
-from kamino.schema.files.draft import with_asserted
+from kamino.schema.files.draft import refuse_too_wide, with_asserted
 
 
 def keep_rows(private: PrivateTable, gate: Gate) -> PrivateTable:
@@ -114,6 +114,7 @@ def trusted_schema(private: PrivateTable, *, dated: bool = False) -> Schema:
     if isinstance(rows, pa.Table):
         drafted = draft_schema(rows, trust_domain=True, codes=True)
         return with_formats(drafted, rows, trust_domain=True) if dated else drafted
+    refuse_too_wide(len(rows.schema))
     found: dict[str, Attribute] = {}
     for field in rows.schema:
         values, num_rows = _distinct(private, field.name)

@@ -1,4 +1,4 @@
-"""How many pairs of rows would a value break? One protocol, four ways to count, all exact."""
+"""How many pairs of rows would a value break? One protocol, six ways to count, all exact."""
 
 from kamino.sampling.partners.block import DEAD, Block
 from kamino.sampling.partners.counting import Partners, is_hashed, make_partners

@@ -3,8 +3,8 @@
 A column is drawn in blocks of rows (see `Block`). Two questions are asked of a block: all rows at once, each against
 the others as they stand (`of_block`), or one row after the other, each against what was settled before it (`begin`,
 then `count` and `change`). Constraints on single rows need no partner. Where the combinations of codes are few, a table
-says which of them clash. Dependencies and keys are counted by hashing. Everything else goes to the kernels that count
-violations.
+says which of them clash. Dependencies and keys are counted by hashing; two orders, also within groups, by chunks of
+places and ranks. Everything else goes to the kernels that count violations.
 """
 
 from __future__ import annotations

@@ -328,7 +328,7 @@ class _Ranked:
         members = self.places.take((first[:, None] + of_rank).ravel(), axis=0).reshape(in_places.shape)
         in_ranks = members < (chunk * grid.size).astype(np.int32)[:, None, None]
         in_ranks &= each.astype(np.int32) < cut.astype(np.int32)[:, :, None]
-        return found + _count_flags(in_places) + _count_flags(in_ranks)
+        return np.asarray(found + _count_flags(in_places) + _count_flags(in_ranks))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -153,7 +153,7 @@ class _Counts:
         """Return a new array: the count of each code."""
         if self._table is not None:
             counts = self._table[group]
-            return counts.copy() if listed and len(codes) == len(counts) else counts[codes]
+            return np.asarray(counts.copy() if listed and len(codes) == len(counts) else counts[codes])
         found = self._groups.get(group)
         return np.zeros(len(codes), dtype=np.int64) if found is None else found.of(codes, listed)
 

@@ -6,6 +6,7 @@ they go into the schema only with `trust_domain`, and are then marked `asserted`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from decimal import Decimal
 from typing import Any, assert_never
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.errors import SchemaError
-from kamino.limits import MAX_VALUES
+from kamino.limits import MAX_ATTRIBUTES, MAX_VALUES
 from kamino.schema.attribute import Source
 from kamino.schema.attributes import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real
 from kamino.schema.dtypes import dtype_name, is_text, value_type
@@ -116,11 +117,21 @@ def _repeats(column: pa.ChunkedArray, num_rows: int) -> bool:
     return distinct <= min(MAX_VALUES, _CATEGORIES_A_ROW * num_rows)
 
 
+def refuse_too_wide(num_columns: int) -> None:
+    """Refuse more columns than a schema may have, before anything else is done with them."""
+    if num_columns > MAX_ATTRIBUTES:
+        raise SchemaError(
+            f"found a table of {num_columns:,} columns; expected at most {MAX_ATTRIBUTES:,}. Choose some (--columns), "
+            "or leave some out (--drop)."
+        )
+
+
 def _check_names(table: pa.Table, keys: Collection[str]) -> None:
     names = table.column_names
     if not names:
         raise SchemaError("found a table without columns, expected at least one")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    refuse_too_wide(len(names))
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise SchemaError(f"found columns with the same name: {', '.join(repeated)}. Rename all but one of each.")
     for key in keys:
