@@ -109,6 +109,8 @@ def test_derived_columns_are_right_in_what_is_written(rule: str, ending: str, ki
         assert written.violations["check (total = price * quantity)"] == 0
         found = verify(written.path, constraints=_rules(tmp_path, rule))
         assert found.holds, found.failed
+    again = Synthesizer.load(tmp_path / "model.kamino").fit(orders(kind=kind)).sample(20)
+    assert again.column_names == ["total", "price", "quantity"]
     assert "total" not in str(made.ledger["entries"])
     assert pa.types.is_floating(made.sample(3).schema.field("total").type) == pa.types.is_floating(kind)
 

@@ -121,6 +121,10 @@ class DerivedColumns(KeepsColumns):
             )
         return rule
 
+    def asking(self) -> Constraints:
+        """How each is computed."""
+        return Constraints(derivations=self.derivations)
+
     def promised(self) -> Constraints:
         """A check for each, counted in what is written."""
         checks = (TermTest(each.column, Operator.NE, each.term) for each in self.derivations)

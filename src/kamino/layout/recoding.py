@@ -94,6 +94,10 @@ class Recoding(Protocol):
         """
         ...
 
+    def asking(self) -> Constraints:
+        """The rules that ask for this step, where rules do."""
+        ...
+
     def promised(self) -> Constraints:
         """The rules that hold by construction, whether somebody asked for them or not."""
         ...
@@ -174,6 +178,10 @@ class KeepsColumns:
     def rule(self, rule: Rule) -> Rule | None:
         """The same."""
         return rule
+
+    def asking(self) -> Constraints:
+        """None."""
+        return Constraints()
 
     def promised(self) -> Constraints:
         """None."""

@@ -18,7 +18,7 @@ from kamino.errors import ModelError
 from kamino.layout.derived_columns import DerivedColumns
 from kamino.layout.made_up_keys import MadeUpKeys
 from kamino.layout.offsets import Offsets
-from kamino.layout.recoding import Recoding, Rule, SplitRules, Wanted
+from kamino.layout.recoding import Recoding, Rule, SplitRules, Wanted, joined
 from kamino.layout.repeating_ids import RepeatingIds
 from kamino.layout.rule_types import schema_types
 from kamino.schema import Codec, CodedTable, Schema
@@ -108,6 +108,11 @@ class Layout:
         for each in reversed(self.recodings):
             types = each.types(types)
         return types
+
+    @property
+    def asking(self) -> Constraints:
+        """The rules that ask for steps of this layout."""
+        return joined(*(each.asking() for each in self.recodings))
 
     def rules(self, rules: Constraints) -> SplitRules:
         """Split rules into those that rows must be drawn for, as they are after all steps, and those that are kept.
