@@ -231,11 +231,13 @@ def test_conditions_are_on_what_is_computed_from() -> None:
 
 
 def test_a_check_that_is_not_alone_stays_a_check() -> None:
-    """Where another rule names the column, a check does not say how it is computed."""
+    """Where something else is said of the column, a check does not say how it is computed."""
     rules = Constraints.parse("check (total = price * quantity)\ncheck (total < 100)")
     assert outer_steps(rules, orders().schema) == ()
     alone = Constraints.parse("check (total = price * quantity)")
     assert [each.kind for each in outer_steps(alone, orders().schema)] == ["derived"]
+    # One whose domain is declared is drawn within it.
+    assert outer_steps(alone, orders().schema, ["total"]) == ()
 
 
 @pytest.mark.parametrize(

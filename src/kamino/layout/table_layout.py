@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -196,9 +196,9 @@ def _after(rule: Rule, steps: Sequence[Recoding]) -> Rule | None:
     return current
 
 
-def outer_steps(rules: Constraints, columns: pa.Schema) -> tuple[Recoding, ...]:
-    """The steps that rules on a table of these columns ask for, before anything else is known of it."""
-    found = (kind.of_rules(rules, columns) for kind in KINDS.values())
+def outer_steps(rules: Constraints, columns: pa.Schema, declared: Collection[str] = ()) -> tuple[Recoding, ...]:
+    """The steps that rules on a table of these columns ask for; a schema declares domains of those `declared`."""
+    found = (kind.of_rules(rules, columns, declared) for kind in KINDS.values())
     return tuple(each for each in found if each is not None)
 
 
