@@ -22,6 +22,7 @@ from kamino.audit.near_tables import near_tables, strange_tables
 from kamino.audit.playing import affordable, play, questions_of, worst_pair
 from kamino.audit.probes import PROBES, Probe
 from kamino.audit.subjects import Subject
+from kamino.errors import PrivacyError
 from kamino.planted.all_faults import FAULTS
 from kamino.planted.fault import PLANTED, Fault, edited
 from kamino.planted.self_test import catch, self_test
@@ -93,6 +94,23 @@ def _marked(fault: Fault) -> Any:
 @pytest.mark.parametrize("fault", [_marked(fault) for fault in FAULTS])
 def test_every_planted_fault_is_caught(fault: Fault) -> None:
     assert catch(fault).is_caught
+
+
+# Each charges for something else than the plan says.
+REFUSED = (
+    "half of delta charged",
+    "charged for more noise than drawn",
+    "to replace charged as to add",
+    "spellings of several columns taken for one",
+)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_guard_refuses_faults_of_noise(name: str) -> None:
+    (fault,) = [each for each in FAULTS if each.name == name]
+    assert fault.subject is not None
+    with fault.plant(), pytest.raises(PrivacyError, match="It was not charged and not made"):
+        observe(fault.subject(), runs=100)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ from kamino.cli.app import app, main
 from kamino.cli.console import SafeConsole, json_text, safe
 from kamino.errors import KaminoError, visible
 from kamino.io.write import quote_formulas, unquote_formulas
-from kamino.pipeline import fitting, stages
+from kamino.pipeline import stages
+from kamino.pipeline.program import measuring_stages
 from kamino.schema import Categorical, Integer, Schema
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jx\u202ey\x9b31m\r"
@@ -147,13 +148,13 @@ def test_a_safe_file_has_no_formula(tmp_path: Path) -> None:
 
 
 def test_no_warning_of_numpy_reaches_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode = fitting.encode
+    encode = measuring_stages.encode
 
     def warning(*arguments: object) -> object:
         np.float64(1.0) / np.zeros(1)
         return encode(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(fitting, "encode", warning)
+    monkeypatch.setattr(measuring_stages, "encode", warning)
     table = pa.table({"a": [1, 2]})
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         Synthesizer(trust_domain=True, seed=1).fit(table)

@@ -156,6 +156,11 @@ def texts_of_dates() -> pa.Table:
     return pa.table({"day": ["unknown", None, "31.02.2024", *days], "age": rng.integers(0, 99, 303)})
 
 
+def _with_total() -> pa.Table:
+    table = mixed().select(["w", "r", "b"])
+    return table.append_column("total", pa.array([0.0] * table.num_rows))
+
+
 def _some(*names: str) -> Schema:
     return Schema(attributes={name: ATTRIBUTES[name] for name in names})
 
@@ -256,6 +261,12 @@ CASES: Mapping[str, Case] = {
         rules="w -> a",
         settings={"sequence": "random", "sampling": "row-by-row"},
         rows=60,
+    ),
+    "a computed column": Case(
+        table=_with_total,
+        schema=_some("w", "r", "b"),
+        rules="total := w * r\nw -> b",
+        settings={"epsilon": 2.0},
     ),
     "not private": Case(table=_of("a", "b", "w"), schema=_some("a", "b", "w"), settings={"epsilon": float("inf")}),
     "neural": Case(

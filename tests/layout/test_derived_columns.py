@@ -14,7 +14,7 @@ from tests.contracts.recodings import RecodingCase, RecodingLaws, random_table
 
 from kamino.constraints import Constraints
 from kamino.engine.recoded import RecodedParts, recode
-from kamino.errors import InputError, KaminoError, SamplingError
+from kamino.errors import InputError, KaminoError
 from kamino.io import read_table
 from kamino.layout.derived_columns import DerivedColumns
 from kamino.layout.table_layout import outer_steps
@@ -109,6 +109,8 @@ def test_derived_columns_are_right_in_what_is_written(rule: str, ending: str, ki
         assert written.violations["check (total = price * quantity)"] == 0
         found = verify(written.path, constraints=_rules(tmp_path, rule))
         assert found.holds, found.failed
+    again = Synthesizer.load(tmp_path / "model.kamino").fit(orders(kind=kind)).sample(20)
+    assert again.column_names == ["total", "price", "quantity"]
     assert "total" not in str(made.ledger["entries"])
     assert pa.types.is_floating(made.sample(3).schema.field("total").type) == pa.types.is_floating(kind)
 
@@ -229,11 +231,13 @@ def test_conditions_are_on_what_is_computed_from() -> None:
 
 
 def test_a_check_that_is_not_alone_stays_a_check() -> None:
-    """Where another rule names the column, a check does not say how it is computed."""
+    """Where something else is said of the column, a check does not say how it is computed."""
     rules = Constraints.parse("check (total = price * quantity)\ncheck (total < 100)")
     assert outer_steps(rules, orders().schema) == ()
-    with pytest.raises(SamplingError):
-        Synthesizer(FIRST.with_attribute("price", INNER["price"]), rules).fit(orders())
+    alone = Constraints.parse("check (total = price * quantity)")
+    assert [each.kind for each in outer_steps(alone, orders().schema)] == ["derived"]
+    # One whose domain is declared is drawn within it.
+    assert outer_steps(alone, orders().schema, ["total"]) == ()
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_a_late_error_tells_the_cost(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise InputError("too late")
 
     write_table(private_table().select(["city", "age"]), tmp_path / "t.csv")
-    monkeypatch.setattr("kamino.pipeline.fitting.encode", fail)
+    monkeypatch.setattr("kamino.pipeline.program.measuring_stages.encode", fail)
     with pytest.raises(InputError, match="too late") as late:
         Synthesizer(epsilon=2.0, seed=1).fit(tmp_path / "t.csv")
     (note,) = late.value.__notes__

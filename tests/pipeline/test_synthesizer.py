@@ -21,7 +21,8 @@ import kamino
 from kamino import Constraints, Synthesizer, errors
 from kamino.errors import InputError, KaminoError, ModelError, PrivacyError
 from kamino.io import read_table, write_table
-from kamino.pipeline import Stage, fitting
+from kamino.pipeline import Stage
+from kamino.pipeline.program import model_stages
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Integer, Schema
 
@@ -309,13 +310,13 @@ def test_a_fit_has_one_thread_for_linear_algebra(monkeypatch: pytest.MonkeyPatch
         return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
     seen: list[set[int]] = []
-    original = fitting.fit_model
+    original = model_stages.fit_model
 
     def watched(*arguments: Any, **named: Any) -> Any:
         seen.append(threads())
         return original(*arguments, **named)
 
-    monkeypatch.setattr(fitting, "fit_model", watched)
+    monkeypatch.setattr(model_stages, "fit_model", watched)
     with threadpool_limits(limits=2, user_api="blas"):
         before = threads()
         Synthesizer(constraints="", epsilon=1.0, trust_domain=True, seed=1).fit(TYPED.select(["n32", "flag"]))

@@ -1,12 +1,13 @@
 """Columns that are computed from others: never read, never measured, never drawn, and never wrong.
 
 `total := price * quantity` is such a rule, and so is `check (total = price * quantity)` where no other rule names the
-column. Numbers are exact: a term that is no decimal of known digits, such as a quotient, is to be rounded.
+column and no schema declares a domain of it. Numbers are exact: a term that is no decimal of known digits, such as a
+quotient, is to be rounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -49,12 +50,17 @@ class DerivedColumns(KeepsColumns):
     """The schema of what they are computed from, once it is known."""
 
     @classmethod
-    def of_rules(cls, rules: Constraints, columns: pa.Schema) -> Self | None:
-        """What is said to be computed, and checks that say the same of a column that no other rule names."""
+    def of_rules(cls, rules: Constraints, columns: pa.Schema, declared: Collection[str]) -> Self | None:
+        """What is said to be computed, and checks that say the same of a column of which nothing else is said.
+
+        A column with a declared domain is drawn within it, so that a check on it stays a check.
+        """
         told = {each.target: each for each in rules.derivations}
         for rule in rules:
             said = _said_by(rule)
             if said is None or said.target in told or said.target not in columns.names:
+                continue
+            if said.target in declared:
                 continue
             if not any(said.target in each.attributes for each in rules if each is not rule):
                 told[said.target] = said
@@ -120,6 +126,10 @@ class DerivedColumns(KeepsColumns):
                 "Say it of what it is computed from"
             )
         return rule
+
+    def asking(self) -> Constraints:
+        """How each is computed."""
+        return Constraints(derivations=self.derivations)
 
     def promised(self) -> Constraints:
         """A check for each, counted in what is written."""

@@ -6,7 +6,7 @@ the model, which rules it keeps by itself, and how its values come back. A layou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
@@ -59,10 +59,11 @@ class Recoding(Protocol):
     """Whether codecs do this step in one go with coding; they give the same."""
 
     @classmethod
-    def of_rules(cls, rules: Constraints, columns: pa.Schema) -> Self | None:
+    def of_rules(cls, rules: Constraints, columns: pa.Schema, declared: Collection[str]) -> Self | None:
         """The step that rules on a table of these columns ask for, before anything else is known of it; None if none.
 
-        Such a step comes before all others: what it leaves out is never read.
+        `declared` are the columns of which a schema declares a domain. Such a step comes before all others: what it
+        leaves out is never read.
         """
         ...
 
@@ -92,6 +93,10 @@ class Recoding(Protocol):
         Raises:
             SamplingError: it asks for what this step cannot give.
         """
+        ...
+
+    def asking(self) -> Constraints:
+        """The rules that ask for this step, where rules do."""
         ...
 
     def promised(self) -> Constraints:
@@ -149,9 +154,9 @@ class KeepsColumns:
     by_codec: ClassVar[bool] = False
 
     @classmethod
-    def of_rules(cls, rules: Constraints, columns: pa.Schema) -> Self | None:
+    def of_rules(cls, rules: Constraints, columns: pa.Schema, declared: Collection[str]) -> Self | None:
         """None: rules ask for no such step."""
-        del rules, columns
+        del rules, columns, declared
         return None
 
     def bound(self, schema: Schema) -> Self:
@@ -174,6 +179,10 @@ class KeepsColumns:
     def rule(self, rule: Rule) -> Rule | None:
         """The same."""
         return rule
+
+    def asking(self) -> Constraints:
+        """None."""
+        return Constraints()
 
     def promised(self) -> Constraints:
         """None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from kamino.errors import ModelError
 from kamino.layout.derived_columns import DerivedColumns
 from kamino.layout.made_up_keys import MadeUpKeys
 from kamino.layout.offsets import Offsets
-from kamino.layout.recoding import Recoding, Rule, SplitRules, Wanted
+from kamino.layout.recoding import Recoding, Rule, SplitRules, Wanted, joined
 from kamino.layout.repeating_ids import RepeatingIds
 from kamino.layout.rule_types import schema_types
 from kamino.schema import Codec, CodedTable, Schema
@@ -109,6 +109,11 @@ class Layout:
             types = each.types(types)
         return types
 
+    @property
+    def asking(self) -> Constraints:
+        """The rules that ask for steps of this layout."""
+        return joined(*(each.asking() for each in self.recodings))
+
     def rules(self, rules: Constraints) -> SplitRules:
         """Split rules into those that rows must be drawn for, as they are after all steps, and those that are kept.
 
@@ -191,9 +196,9 @@ def _after(rule: Rule, steps: Sequence[Recoding]) -> Rule | None:
     return current
 
 
-def outer_steps(rules: Constraints, columns: pa.Schema) -> tuple[Recoding, ...]:
-    """The steps that rules on a table of these columns ask for, before anything else is known of it."""
-    found = (kind.of_rules(rules, columns) for kind in KINDS.values())
+def outer_steps(rules: Constraints, columns: pa.Schema, declared: Collection[str] = ()) -> tuple[Recoding, ...]:
+    """The steps that rules on a table of these columns ask for; a schema declares domains of those `declared`."""
+    found = (kind.of_rules(rules, columns, declared) for kind in KINDS.values())
     return tuple(each for each in found if each is not None)
 
 

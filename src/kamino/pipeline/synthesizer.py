@@ -486,12 +486,14 @@ class Synthesizer(Parameterised):
     def load(cls, path: str | os.PathLike[str]) -> Synthesizer:
         """Read a fitted model; runs no code from the file."""
         from kamino.io.bundle import read_bundle
+        from kamino.layout.recoding import joined
         from kamino.pipeline.fitted import Fitted
 
         fitted = Fitted.from_bundle(read_bundle(path_from(path, what="model")), source=str(path))
         chosen = {each.name: getattr(fitted.settings, each.name) for each in fields(fitted.settings)}
         # What fixed the draws of the run that made the model has no say in others.
         del chosen["seed"], chosen["draw_seed"]
-        synthesizer = cls(fitted.schema, fitted.constraints, **chosen)
+        # Fitted again, it computes the columns that it computes now.
+        synthesizer = cls(fitted.schema, joined(fitted.constraints, fitted.layout.asking), **chosen)
         synthesizer._fitted = fitted
         return synthesizer

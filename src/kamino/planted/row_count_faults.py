@@ -13,6 +13,7 @@ from kamino.model.marginal import fit_marginal
 from kamino.pipeline import fitting, weighing
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.output import certificate
+from kamino.pipeline.program import finding_stages, model_stages
 from kamino.planted.fault import Fault, Plant, all_of, edited, patched
 from kamino.privacy import Gate
 
@@ -99,7 +100,7 @@ ROW_COUNT_FAULTS = (
     Fault(
         name="groups for the true number of rows",
         wrong="How many groups an id gets follows from the number of rows of the table.",
-        plant=_knowing(fitting, "_sizes_of_groups", "num_rows=num_rows)", "num_rows=float(TRUE))"),
+        plant=_knowing(model_stages, "_sizes_of_groups", "num_rows=num_rows)", "num_rows=float(TRUE))"),
         check=STRANGERS,
         subject=subjects.grouped,
     ),
@@ -121,10 +122,10 @@ ROW_COUNT_FAULTS = (
         name="an error with the true number of rows",
         wrong="That a table has too few rows is told with how many it has.",
         plant=_knowing(
-            fitting,
-            "_find_domains",
-            "            discovery.about_rows or 0, num_missing",
-            "            TRUE, num_missing",
+            finding_stages.CountRows,
+            "run",
+            "refuse_too_few_rows(about, num_missing",
+            "refuse_too_few_rows(TRUE, num_missing",
         ),
         check=STRANGERS,
         subject=subjects.refused,

@@ -456,7 +456,9 @@ def plan_table(
     """
     check_has_columns(private)
     refuse_beyond_a_day(num_rows, len(private.names))
-    outer = outer_steps(constraints, private.without_rows().schema)
+    named = {} if schema is None else schema.attributes
+    domains = [name for name, each in named.items() if each.has_domain]
+    outer = outer_steps(constraints, private.without_rows().schema, domains)
     check_names(left_by(constraints, outer), list(private.names) if schema is None else list(schema))
     private = recode(private, outer)
     schema = schema if schema is None else _after(schema, outer)
