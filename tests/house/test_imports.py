@@ -19,6 +19,7 @@ STAGES = (
     "nameless",
     "errors",
     "advice",
+    "policy",
     "limits",
     "arrays",
     "schema",
