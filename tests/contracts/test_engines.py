@@ -474,8 +474,10 @@ def _call_large(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     """Read in parts whatever has so many bytes."""
     from kamino.io import registry
 
-    known = registry.FILES
-    monkeypatch.setattr(registry, "FILES", tuple(replace(kind, large=kind.large and limit) for kind in known))
+    files = tuple(replace(kind, large=kind.large and limit) for kind in registry.FILES)
+    monkeypatch.setattr(registry, "FILES", files)
+    others = [kind for kind in registry.DATABASES if kind.name != "duckdb"]
+    monkeypatch.setattr(registry, "DATABASES", (replace(registry.DUCKDB, large=limit), *others))
 
 
 def test_the_engine_is_chosen_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
