@@ -61,7 +61,7 @@ def test_chunks_count_as_kernels_do(own: str, other: str, data: st.DataObject, s
 
 @pytest.mark.parametrize("own", ORDERS)
 @pytest.mark.parametrize("other", ORDERS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_chunks_count_as_kernels_do_where_groups_are_drawn(
     own: str, other: str, data: st.DataObject, seed: int
