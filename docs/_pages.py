@@ -1,13 +1,14 @@
-"""What pages of the site are filled with when it is built: help of the commands, fields of a schema.
+"""What pages of the site are filled with when it is built: help of the commands, fields of a schema, policy.
 
-`make docs` runs it as a hook of mkdocs. A page says where with a line `<!-- commands -->` or `<!-- fields -->`.
+`make docs` runs it as a hook of mkdocs. A page says where with a line `<!-- commands -->`,
+`<!-- fields -->` or `<!-- policy -->`.
 """
 
 from __future__ import annotations
 
 from typing import Any, get_args
 
-COMMANDS_MARK, FIELDS_MARK = "<!-- commands -->", "<!-- fields -->"
+COMMANDS_MARK, FIELDS_MARK, POLICY_MARK = "<!-- commands -->", "<!-- fields -->", "<!-- policy -->"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -19,6 +20,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown = markdown.replace(COMMANDS_MARK, commands())
     if FIELDS_MARK in markdown:
         markdown = markdown.replace(FIELDS_MARK, fields())
+    if POLICY_MARK in markdown:
+        markdown = markdown.replace(POLICY_MARK, policies())
     return markdown
 
 
@@ -66,4 +69,18 @@ def fields() -> str:
         summary = (kind.__doc__ or "").strip().splitlines()[0]
         rows = [f"| `{name}` | {field.description or ''} |" for name, field in kind.model_fields.items()]
         parts.append("\n".join([f"## {kind.__name__}", "", summary, "", "| field | |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts)
+
+
+def policies() -> str:
+    """Every policy with its values and their reasons."""
+    from kamino.engine.finding_policy import FINDING
+    from kamino.pipeline.plan.telling_policy import TELLING
+    from kamino.policy import reasons
+
+    parts = []
+    for title, policy in (("Finding types and domains", FINDING), ("Refusing, marking and telling", TELLING)):
+        summary = (type(policy).__doc__ or "").strip().splitlines()[0]
+        rows = [f"| `{name}` | {value:g} | {why} |" for name, (value, why) in reasons(policy).items()]
+        parts.append("\n".join([f"## {title}", "", summary, "", "| value | | why |", "| --- | --- | --- |", *rows]))
     return "\n\n".join(parts)

@@ -163,6 +163,7 @@ def test_an_experiment_runs_from_end_to_end(folder: Path) -> None:
     assert (folder / "docs" / "violations.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.long  # it looks at what the tests before it have stored
 def test_what_is_stored_is_not_made_again(folder: Path) -> None:
     asked = ask("violations", None, argv=arguments(folder, "--stored-only"))
     first = figures_of(asked, Case(table="built-in"), train=False)

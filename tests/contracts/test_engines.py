@@ -6,6 +6,7 @@ import datetime as dt
 import gzip
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -469,15 +470,24 @@ def test_a_corrupt_row_group_is_told_with_what_was_spent(tmp_path: Path) -> None
     assert not any(str(value) in str(told.value) for value in ("Rome", "Oslo"))
 
 
+def _call_large(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Read in parts whatever has so many bytes."""
+    from kamino.io import registry
+
+    files = tuple(replace(kind, large=kind.large and limit) for kind in registry.FILES)
+    monkeypatch.setattr(registry, "FILES", files)
+    others = [kind for kind in registry.DATABASES if kind.name != "duckdb"]
+    monkeypatch.setattr(registry, "DATABASES", (replace(registry.DUCKDB, large=limit), *others))
+
+
 def test_the_engine_is_chosen_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kamino.io.streams import sources
     from kamino.pipeline.engines import choose_engine, count_passes, describe_engine
 
     parquet_file(mixed_table(), tmp_path)
     csv_file(mixed_table(), tmp_path)
     path = tmp_path / "t.parquet"
     assert choose_engine(path, Settings()) == "memory"
-    monkeypatch.setattr(sources, "_LARGE", dict.fromkeys(("parquet", "csv", "duckdb"), 1))
+    _call_large(monkeypatch, 1)
     assert choose_engine(path, Settings()) == "streamed"
     assert choose_engine(path, Settings(engine="memory")) == "memory"  # type: ignore[arg-type]
     assert choose_engine(mixed_table(), Settings()) == "memory"
@@ -501,7 +511,6 @@ def test_what_is_told_of_the_engine_depends_on_no_size(
 ) -> None:
     """A dry run of the command prints the same of a file above the limit as of one below, whichever is read."""
     from kamino.cli.app import app
-    from kamino.io.streams import sources
     from kamino.pipeline import engines
 
     parquet_file(mixed_table(), tmp_path)
@@ -514,7 +523,7 @@ def test_what_is_told_of_the_engine_depends_on_no_size(
     monkeypatch.setattr(engines, "choose_engine", lambda *given: chosen.append(choose(*given)) or chosen[-1])
     printed = []
     for limit in (1 << 60, 1):
-        monkeypatch.setattr(sources, "_LARGE", dict.fromkeys(("parquet", "csv", "duckdb"), limit))
+        _call_large(monkeypatch, limit)
         app(["synth", source, "-o", "o.csv", "-s", "s.yaml", "--dry-run"], standalone_mode=False)
         printed.append(capsys.readouterr())
     assert printed[0] == printed[1]

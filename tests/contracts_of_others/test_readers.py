@@ -356,6 +356,6 @@ def test_nothing_is_lost_in_silence(tmp_path: Path) -> None:
     assert rules(found) == ["zip -> city", "a -> b"]
     assert [each.place.line for each in found.left_out] == [3]
     assert "rules.dc:3: not carried over: data: check (a ??? b)" in str(found.left_out[0])
-    with pytest.raises(InputError, match="say --kind, one of dbt, sql"):
+    with pytest.raises(InputError, match="say kind, one of dbt, sql"):
         read(tmp_path, "nothing.yaml", "a: 1\n")
     assert len({reader.name for reader in READERS}) == len(READERS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.trying import examples
 
 from kamino.errors import ModelError
-from kamino.model.forms import Amount, ClosedForm, Form, Number, Whole, filled
+from kamino.model.filled_forms import Amount, ClosedForm, Form, Number, Whole, filled
 from kamino.model.saved import Fields
 
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.trying import examples
 
 from kamino.constraints import Constraints
+from kamino.engine.finding_policy import FINDING
 from kamino.errors import PrivacyError, SamplingError
 from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.fitting import fit, open_gate
-from kamino.pipeline.plan.planned_discovery import DELTA_PART
 from kamino.pipeline.plan.run_plan import RunPlan, plan_run, plan_table
 from kamino.privacy import Entry, GaussianEvent, Neighbours
 from kamino.privacy.private import PrivateTable
@@ -232,7 +232,7 @@ def test_the_delta_that_is_set_aside_was_planned(epsilon: float, tmp_path: Path)
     assert plan.schedule.differences(entries, asked.neighbours) == ()
     assert [entry.kind for entry in entries[:2]] == ["aside", "counts"]
     taken = [entry.from_aside for entry in entries if entry.kind == "categories"]
-    share = asked.delta * DELTA_PART if asked.budget.is_private else 0.0
+    share = asked.delta * FINDING.delta if asked.budget.is_private else 0.0
     assert taken
     assert sum(taken) == pytest.approx(share)
     unplanned = [replace(entry, from_aside=0.0) for entry in entries]

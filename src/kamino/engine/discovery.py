@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kamino.engine.finding_policy import FINDING
 from kamino.engine.lost_cells import Lost, release_lost
 from kamino.engine.ticks import cells_of, read_numbers, values_at
 from kamino.engine.typing import release_ways
@@ -25,11 +26,6 @@ from kamino.schema import Boolean, Categorical, Datetime, Real, Schema
 from kamino.schema.files.names import usual_range
 
 OTHER = "other"
-# Of what finding domains may spend, the parts of the decimals, and of counting what the domains lose.
-_DECIMALS_PART = 0.15
-_LOST_PART = 0.15
-# How much of the rest a set of categories takes for each that a range takes: its threshold is farther above the noise.
-_CATEGORIES_WEIGHT = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +95,8 @@ def plan_releases(schema: Schema, share: DiscoveryShare) -> Releases:
     categories = tuple(name for name in missing if isinstance(schema[name], Categorical))
     decimals = () if share.types_found else tuple(name for name in ranges if _is_open(schema, name))
     booleans = tuple(name for name in schema if isinstance(schema[name], Boolean)) if share.types_found else ()
-    fixed = {"decimals": _DECIMALS_PART if decimals else 0.0, "lost": _LOST_PART}
-    needs = {"ranges": float(len(ranges)), "categories": _CATEGORIES_WEIGHT * len(categories)}
+    fixed = {"decimals": FINDING.decimals if decimals else 0.0, "lost": FINDING.lost}
+    needs = {"ranges": float(len(ranges)), "categories": FINDING.categories_weight * len(categories)}
     rest = (1 - sum(fixed.values())) / sum(needs.values())
     weights = fixed | {part: rest * need for part, need in needs.items()}
     return Releases(

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kamino.engine.finding_policy import FINDING
 from kamino.engine.ticks import ends_of, read_numbers
 from kamino.privacy import Gate, Sensitivity
 from kamino.privacy.discrete_gaussian import scale_for
@@ -20,8 +21,6 @@ from kamino.schema.dtypes import is_text
 LOST = "cells that the domains found do not hold"
 UNREADABLE = "cells of dates that cannot be read, or lie outside"
 _MOST_KINDS = 2
-# What is told of a share is so many deviations wide, on either side.
-_DEVIATIONS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class NoisyLost:
     def shares(self, about_rows: float) -> dict[str, Lost]:
         """The numbers as shares of the rows there are, about."""
         rows = max(1.0, about_rows)
-        within = min(1.0, _DEVIATIONS * self.sigma / rows)
+        within = min(1.0, FINDING.told_deviations * self.sigma / rows)
         found: dict[str, dict[str, float]] = {}
         for (name, kind), count in self.counts.items():
             share = found.setdefault(name, dict.fromkeys(("outside", "unreadable"), 0.0))

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kamino.engine.finding_policy import FINDING
 from kamino.privacy import Gate, Sensitivity, multiplier_for
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.private import PrivateTable, open_parts
@@ -49,9 +50,6 @@ _TYPED = tuple(way for way in _WAYS if way not in _SHAPES.values())
 _BOOLEANS, _NUMBERS, _DATES = ("boolean",), ("integer", *_REALS), ("date", *_TIMES)
 _FAMILIES = (_BOOLEANS, _NUMBERS, _DATES, *_WRITTEN.values())
 _PLACES = {way: place for place, way in enumerate(_WAYS)}
-# A column is of a type if at most this part of its cells is other text, beyond what the noise may make.
-TOLERANCE = 0.01
-_DEVIATIONS = 3.0
 # How many deviations a way must be above zero to be seen. Beside the most frequent one there are many others: at four
 # deviations, noise makes one of fifty seem to be there in one table of six hundred.
 _SEEN, _SEEN_BESIDE = 3.0, 4.0
@@ -150,7 +148,7 @@ def _attribute(ways: Ways) -> Attribute:
     # Dates in another format are other text.
     strange = ways.counts["text"] + ways.total(*(w for w in _SHAPES.values() if w not in family and ways.seen(w)))
     filled = weights[family] + max(0, strange)
-    if not weights[family] or strange > TOLERANCE * filled + _DEVIATIONS * ways.sigma:
+    if not weights[family] or strange > FINDING.other_text * filled + FINDING.other_text_deviations * ways.sigma:
         return Categorical(nullable=True)
     for shape, written in _WRITTEN.items():
         if family == written:

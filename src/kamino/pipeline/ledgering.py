@@ -104,11 +104,11 @@ class RunFacts:
 
     def reserved(self) -> tuple[float, float]:
         """The most mu², and the most delta for finding categories, that the run may spend under its relation."""
-        from kamino.pipeline.plan.planned_discovery import DELTA_PART
+        from kamino.engine.finding_policy import FINDING
         from kamino.privacy.accounting.calibration import max_mu
         from kamino.schema import Categorical
 
-        budget, share = self.settings.budget, self.settings.delta * DELTA_PART
+        budget, share = self.settings.budget, self.settings.delta * FINDING.delta
         if not self.finds_domains or self.settings.trust_domain:
             return max_mu(budget) ** 2, 0.0
         if self.schema is None:

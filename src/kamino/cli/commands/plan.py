@@ -11,12 +11,12 @@ from rich.table import Table
 from kamino.cli.asking import Asked, options
 from kamino.cli.console import json_text, output_console, safe
 from kamino.constraints import print_constraint
+from kamino.engine.finding_policy import FINDING
 from kamino.errors import InputError
 from kamino.pipeline import Backend
 from kamino.pipeline.output.in_blocks import why_plan_whole
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
 from kamino.pipeline.plan.mostly_noise import noise_note
-from kamino.pipeline.plan.planned_discovery import LEAST
 from kamino.pipeline.plan.run_plan import RunPlan
 from kamino.privacy.schedule import PlannedRelease, Rule
 from kamino.sampling import Sampling, SamplingPlan, StepKind
@@ -149,7 +149,7 @@ def _finding(plan: RunPlan) -> str:
         return "what they need of it"
     share = plan.discovery.share(plan.settings)
     exact = plan.settings.discovery_share is not None
-    return f"{share:.0%} of it" if exact else f"{LEAST:.0%} to {share:.0%} of it, the more the fewer rows there are"
+    return f"{share:.0%} of it" if exact else f"{FINDING.least:.0%} to {share:.0%} of it, the more the fewer rows there are"
 
 
 def _print_neural(console: Console, plan: RunPlan) -> None:

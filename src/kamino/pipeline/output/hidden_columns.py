@@ -17,12 +17,11 @@ from kamino.model import MarginalModel
 from kamino.pipeline.fitted import Fitted
 from kamino.pipeline.plan.expectations import BINS, Accuracy
 from kamino.pipeline.plan.mostly_noise import less_noise
+from kamino.pipeline.plan.telling_policy import TELLING
 from kamino.schema.coding.joint_codes import even_starts
 
 #: How the note begins.
 HIDDEN = "hidden by noise"
-# A column is hidden if more than this part of its rows is.
-_MOST = 0.5
 # Domains of more values than this are not gone through: a category that wide is hidden, if noise hides one row.
 _WIDEST = 1 << 20
 _SHOWN = 12
@@ -37,7 +36,7 @@ def hidden_note(fitted: Fitted, errors: Accuracy | None, told: Collection[str] =
     """
     if errors is None or not isinstance(fitted.model, MarginalModel):
         return None
-    names = [n for n in errors.columns if n not in told and hidden_share(fitted.model, errors, n) > _MOST]
+    names = [n for n in errors.columns if n not in told and hidden_share(fitted.model, errors, n) > TELLING.hidden]
     if not names:
         return None
     whose = "its" if len(names) == 1 else "their"
@@ -54,7 +53,7 @@ def hidden_share(model: MarginalModel, errors: Accuracy, name: str) -> float:
         return 0.0
     attribute, noise = model.node(name).attribute, errors.noise_of(name)
     counted = min(attribute.size, BINS) if attribute.ordered else attribute.size
-    if counted * noise <= _MOST * errors.rows:
+    if counted * noise <= TELLING.hidden * errors.rows:
         return 0.0  # so many cells cannot hold half of the rows and all be small
     if not attribute.ordered and attribute.size > _WIDEST:
         return 1.0

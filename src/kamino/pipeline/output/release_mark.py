@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kamino.advice import setting
 from kamino.errors import InputError, PrivacyError, SchemaError
+from kamino.pipeline.plan.telling_policy import TELLING
 from kamino.pipeline.plan.written_values import written_values
 from kamino.pipeline.settings import Settings
 from kamino.privacy.noise import NOT_FOR_RELEASE, NOT_PRIVATE
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from kamino.pipeline.fitted import Fitted
 
 FOR_RELEASE = "for release"
-# Beyond this epsilon a guess about one row is nearly always right: the promise is one in name only.
-MOST_EPSILON = 10.0
-# Beyond this delta, whatever the table: of a hundred rows, one could be published as it is.
-MOST_DELTA = 0.01
 SEEDED = "made with a seed, by which the noise can be taken away"
 NOISELESS = "made without noise"
 
@@ -214,17 +211,17 @@ def weak_promises(epsilon: float | None, delta: float, about_rows: float | None)
         [test_weak_budgets_are_not_for_release]
     """
     found = []
-    if epsilon is not None and math.isfinite(epsilon) and epsilon > MOST_EPSILON:
-        found.append(f"epsilon {epsilon:g} is above {MOST_EPSILON:g}, where little is left of the promise")
+    if epsilon is not None and math.isfinite(epsilon) and epsilon > TELLING.most_epsilon:
+        found.append(f"epsilon {epsilon:g} is above {TELLING.most_epsilon:g}, where little is left of the promise")
     if about_rows is not None and delta * about_rows > 1:
         found.append(
             f"delta {delta:g} is above one over the rows (about {round(about_rows):,}): publishing a few of them "
             "as they are would keep the promise"
         )
-    elif delta > MOST_DELTA:
+    elif delta > TELLING.most_delta:
         found.append(
-            f"delta {delta:g} is above {MOST_DELTA:g}: publishing one row in {math.ceil(1 / delta):,} as it is would "
-            "keep the promise"
+            f"delta {delta:g} is above {TELLING.most_delta:g}: publishing one row in {math.ceil(1 / delta):,} as it is "
+            "would keep the promise"
         )
     return tuple(found)
 

@@ -10,15 +10,12 @@ from kamino.constraints.language.printer import print_name
 from kamino.engine.discovery import FoundDomains
 from kamino.engine.lost_cells import Lost
 from kamino.errors import InputError
+from kamino.pipeline.plan.telling_policy import TELLING
 from kamino.pipeline.settings import Settings
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Schema, Source
 from kamino.schema.files.names import looks_like_code
 
 DECLARED = "declared in the schema"
-# A column is useless if more than this part of its cells is lost; a table, if more than this part of its columns is.
-_HALF = 0.5
-# Less than this is told in the table of columns only.
-_WORTH_A_NOTE = 0.01
 _REMEDIES = (
     *("Declare domains in a schema (", drafting(), "), say ", setting("trust_domain"), " if they are public, give a "),
     *("larger epsilon, or say ", setting("anyway"), " to go on"),
@@ -34,7 +31,7 @@ def refuse_useless(found: FoundDomains, settings: Settings) -> None:
     """
     names = found.schema.data_names
     useless = [name for name in names if name in found.lost and _is_useless(found, name)]
-    if settings.anyway or len(useless) <= _HALF * len(names):
+    if settings.anyway or len(useless) <= TELLING.useless * len(names):
         return
     shown = ", ".join(map(print_name, useless[:_SHOWN])) + (", ..." if len(useless) > _SHOWN else "")
     raise Advice.of(
@@ -48,7 +45,7 @@ def refuse_useless(found: FoundDomains, settings: Settings) -> None:
 
 def refuse_too_few_rows(about_rows: int, *, num_missing: int, num_columns: int, settings: Settings) -> None:
     """Refuse to look for most domains of a table in so few rows, of which only their noisy number is known so far."""
-    if settings.anyway or num_missing <= _HALF * num_columns:
+    if settings.anyway or num_missing <= TELLING.useless * num_columns:
         return
     of_columns = "1 column" if num_missing == 1 else f"{num_missing} columns"
     raise Advice.of(
@@ -62,7 +59,7 @@ def refuse_too_few_rows(about_rows: int, *, num_missing: int, num_columns: int, 
 def _is_useless(found: FoundDomains, name: str) -> bool:
     attribute = found.schema[name]
     empty = isinstance(attribute, Categorical) and all(value == attribute.other for value in attribute.categories)
-    return empty or name in found.by_default or found.lost[name].share > _HALF
+    return empty or name in found.by_default or found.lost[name].share > TELLING.useless
 
 
 def taken_columns(schema: Schema, found: FoundDomains | None) -> list[dict[str, Any]]:
@@ -136,7 +133,7 @@ def _lost_notes(found: FoundDomains | None) -> Iterator[str]:
             f"{_domain(found.schema[name])}. Declare its domain in a schema"
         )
     for name, lost in found.lost.items():
-        least = max(_WORTH_A_NOTE, lost.within)
+        least = max(TELLING.lost_worth_a_note, lost.within)
         attribute = found.schema[name]
         what = "became other" if isinstance(attribute, Categorical) else f"lay outside {_domain(attribute)}"
         if lost.outside > least:

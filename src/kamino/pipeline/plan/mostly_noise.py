@@ -13,11 +13,9 @@ from kamino.constraints.language.printer import print_name
 from kamino.errors import InputError
 from kamino.pipeline.plan.expectations import Accuracy, accuracy_of
 from kamino.pipeline.plan.run_plan import RunPlan
+from kamino.pipeline.plan.telling_policy import TELLING
 from kamino.pipeline.settings import Settings
 
-# A table is mostly noise if counts of most columns may be off by this part of all rows, and noise if by all of them.
-_QUARTER, _ALL = 0.25, 1.0
-_MOST = 0.5
 #: How the note of such a table begins.
 MOSTLY_NOISE = "mostly noise"
 _SHOWN = 6
@@ -26,7 +24,7 @@ _SHOWN = 6
 def most_hidden(errors: Accuracy | None, *, part: float) -> tuple[str, ...]:
     """The columns of which noise hides a count of a part of all rows, if they are most of the columns; else none."""
     names = () if errors is None else errors.hidden_columns(part=part)
-    return names if errors is not None and len(names) > _MOST * len(errors.columns) else ()
+    return names if errors is not None and len(names) > TELLING.noisy_columns * len(errors.columns) else ()
 
 
 def refuse_noise(plan: RunPlan, about_rows: float) -> None:
@@ -38,7 +36,7 @@ def refuse_noise(plan: RunPlan, about_rows: float) -> None:
         It looks at released numbers only, before the rest of the budget is spent.  [test_a_table_of_noise_is_refused]
     """
     errors = accuracy_of(plan.for_rows(max(1, round(about_rows))))
-    names = most_hidden(errors, part=_ALL)
+    names = most_hidden(errors, part=TELLING.hopeless_count)
     if plan.settings.anyway or errors is None or not names:
         return
     raise Advice.of(
@@ -52,7 +50,7 @@ def refuse_noise(plan: RunPlan, about_rows: float) -> None:
 
 def noisy_columns(errors: Accuracy | None) -> tuple[str, ...]:
     """The columns that make a table mostly noise; none for other tables."""
-    return most_hidden(errors, part=_QUARTER)
+    return most_hidden(errors, part=TELLING.noisy_count)
 
 
 def noise_note(errors: Accuracy | None, settings: Settings) -> str | None:

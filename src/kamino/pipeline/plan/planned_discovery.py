@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kamino.engine import DiscoveryShare
 from kamino.engine.discovery import SETTING_ASIDE, plan_releases
+from kamino.engine.finding_policy import FINDING
 from kamino.engine.lost_cells import LOST, num_lost_cells
 from kamino.engine.ticks import cells_of
 from kamino.engine.typing import SPELLINGS, num_ways
@@ -20,18 +21,6 @@ from kamino.privacy.mechanisms.bounds import FINE_BINS, bounds_noise
 from kamino.privacy.schedule import PlannedRelease, Rule, Schedule
 from kamino.schema import Schema
 
-# The part of the whole budget that the first, noisy number of rows takes.
-ROWS_PART = 0.01
-# The least and the most that finding types and domains takes. The neural model pays twice for what is priced apart.
-LEAST, MOST, MOST_NEURAL = 0.15, 0.5, 0.3
-# Between these, a category that this part of the rows has is so many deviations of the noise.
-_RARE, _DEVIATIONS = 0.08, 5.5
-# Where not even this part of the rows could be seen, nothing is worth finding.
-_HALF = 0.5
-# The part of delta that sets of categories take.
-DELTA_PART = 0.1
-# Of what finding domains may spend, the part that finding the types of a CSV file's columns takes.
-TYPES_PART = 0.15
 # The parts of the schedule.
 ROWS, TYPES, DOMAINS = "rows", "types", "domains"
 
@@ -52,17 +41,17 @@ class Discovery:
         """
         if settings.discovery_share is not None:
             return settings.discovery_share
-        most = MOST_NEURAL if settings.backend is Backend.NEURAL else MOST
+        most = FINDING.most_neural if settings.backend is Backend.NEURAL else FINDING.most
         if self.about_rows is None or not settings.budget.is_private:
             return most
-        needed = self.num_columns * (_DEVIATIONS / (_RARE * self._units(settings))) ** 2
-        return min(max(needed / _whole(settings), LEAST), most)
+        needed = self.num_columns * (FINDING.deviations / (FINDING.rare * self._units(settings))) ** 2
+        return min(max(needed / _whole(settings), FINDING.least), most)
 
     def is_hopeless(self, settings: Settings) -> bool:
         """Whether even a category of half of the rows would not be found, whatever is spent on finding it."""
         if self.about_rows is None or not settings.budget.is_private:
             return False
-        needed = self.num_columns * (_DEVIATIONS / (_HALF * self._units(settings))) ** 2
+        needed = self.num_columns * (FINDING.deviations / (FINDING.half * self._units(settings))) ** 2
         return needed > self.share(settings) * _whole(settings)
 
     def _units(self, settings: Settings) -> float:
@@ -74,10 +63,10 @@ class Discovery:
 
         Where types are found, all of the delta is set aside before: they decide who takes from it, not what is spent.
         """
-        left = 1 - TYPES_PART if self.untyped else 1.0
+        left = 1 - FINDING.types if self.untyped else 1.0
         return DiscoveryShare(
             mu_squared=left * self.share(settings) * _whole(settings),
-            delta=settings.delta * DELTA_PART,
+            delta=settings.delta * FINDING.delta,
             set_aside=self.untyped,
             about_rows=self.about_rows,
             types_found=self.untyped,
@@ -85,12 +74,12 @@ class Discovery:
 
     def types(self, settings: Settings) -> float:
         """The part of mu² that finding the types of all columns spends."""
-        return TYPES_PART * self.share(settings) * _whole(settings)
+        return FINDING.types * self.share(settings) * _whole(settings)
 
 
 def rows_share(settings: Settings) -> float:
     """The part of mu² that the first number of rows takes."""
-    return ROWS_PART * _whole(settings)
+    return FINDING.rows * _whole(settings)
 
 
 def _whole(settings: Settings) -> float:
@@ -108,7 +97,7 @@ def planned_rows(settings: Settings, *, untyped: bool) -> Schedule:
         most_cells=1,
         sensitivity=Sensitivity(add_remove=1.0, replace=1.0),
     )
-    delta = settings.delta * DELTA_PART if settings.budget.is_private else 0.0
+    delta = settings.delta * FINDING.delta if settings.budget.is_private else 0.0
     aside = PlannedRelease(
         part=ROWS, kind="aside", what=SETTING_ASIDE, attributes=(), noise_multiplier=0.0, delta=delta
     )

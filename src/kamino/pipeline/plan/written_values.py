@@ -12,14 +12,11 @@ from kamino.advice import Advice, dropping, setting
 from kamino.constraints.language.printer import print_name
 from kamino.engine import columns_of_single_units
 from kamino.errors import InputError
+from kamino.pipeline.plan.telling_policy import TELLING
 from kamino.pipeline.plan.whose_privacy import id_question, written_ids
 from kamino.pipeline.settings import Settings
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Categorical, Schema, Source
-
-# Values are nearly all different where there are more than this part of the rows; fewer values than this say nothing.
-NEARLY_ALL = 0.9
-FEW_VALUES = 20
 
 
 def written_values(schema: Schema, about_units: float | None, unit: str | None = None) -> tuple[str, ...]:
@@ -94,7 +91,7 @@ def own_question(found: tuple[str, ...], settings: Settings) -> Advice:
 def _is_wide(schema: Schema, name: str, about_rows: float) -> bool:
     attribute = schema[name]
     count = len(attribute.categories) if isinstance(attribute, Categorical) else 0
-    return count >= FEW_VALUES and count > NEARLY_ALL * about_rows
+    return count >= TELLING.few_values and count > TELLING.nearly_all * about_rows
 
 
 def _called_public(schema: Schema) -> list[str]:

@@ -23,7 +23,7 @@ from kamino.limits import (
     MAX_DIGITS,
     MAX_ITEMS,
 )
-from kamino.model.forms import filled
+from kamino.model.filled_forms import filled
 from kamino.model.saved import Fields, shown
 from kamino.pipeline.model_file import refusing_damage, settings_of
 from kamino.pipeline.output.certificate import FORMAT

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from kamino.limits import MAX_ENTRIES, MAX_UNIT_ROWS
-from kamino.model.forms import Amount, ClosedForm, Form, Share, Whole
+from kamino.model.filled_forms import Amount, ClosedForm, Form, Share, Whole
 
 _LARGEST = 1e100
 Scale = Annotated[float, Field(ge=0, le=_LARGEST, allow_inf_nan=False)]
