@@ -46,8 +46,8 @@ def solved(test: TermTest, name: str) -> tuple[Affine, ...] | None:
             return None
         if left.function == "round":
             return _rounded(left, op, right, name)
-    if _unsigned(test):
-        return None
+    if _unsigned(test) or op is Operator.NE:
+        return None  # all values but one are two ranges
     line = _line(applied("subtract", left, right), name)
     return None if line is None else (Affine(*line, op),)
 
