@@ -17,7 +17,7 @@ from kamino.constraints import Constraints, ValueType, count_violations, value_t
 from kamino.constraints.language.term_text import print_term
 from kamino.constraints.terms.evaluation import evaluate, values_of
 from kamino.constraints.terms.exact import Numbers
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_types import bound_term, type_of
 from kamino.constraints.tree import (

@@ -10,7 +10,7 @@ import pytest
 
 from kamino.contracts import Contract, read_contract
 from kamino.contracts.contract import print_statement
-from kamino.contracts.registry import READERS, ReadOptions
+from kamino.contracts.contract_readers import READERS, ReadOptions
 from kamino.errors import InputError
 
 

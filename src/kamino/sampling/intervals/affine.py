@@ -13,7 +13,7 @@ import numpy as np
 from kamino.constraints.terms import exact
 from kamino.constraints.terms.evaluation import values_of
 from kamino.constraints.terms.exact import Numbers
-from kamino.constraints.terms.making import applied
+from kamino.constraints.terms.canonical_terms import applied
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.tree import Column, Constant, Operator, TermTest
 

@@ -8,11 +8,11 @@ from typing import Any
 from kamino.constraints.group_rules import GroupRule, Measure
 from kamino.constraints.language.expressions import And, Expression, Not, Or
 from kamino.constraints.language.parser import Statement
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, Operator
 from kamino.constraints.types import ValueType
-from kamino.contracts.forms import (
+from kamino.contracts.rule_forms import (
     between,
     grouped,
     holds,

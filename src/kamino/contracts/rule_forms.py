@@ -10,7 +10,7 @@ from typing import Any
 from kamino.constraints.group_rules import Bound, GroupRule, Measure
 from kamino.constraints.language.expressions import And, Expression, Not, Or, alternatives, as_term
 from kamino.constraints.language.parser import asked_of_both, denials
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Term, with_tuple
 from kamino.constraints.terms.texts import pattern_problem
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, NullTest, Operator
