@@ -6,8 +6,10 @@ from itertools import permutations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.constraints.brute_terms import exact, value_of
+from tests.trying import examples
 
 from kamino.constraints import Constraints, value_types
 from kamino.constraints.counting import groups as groups_module
@@ -15,7 +17,6 @@ from kamino.constraints.counting.derived import count_underived
 from kamino.constraints.counting.groups import count_groups, count_groups_in_parts, count_rows_rule
 from kamino.constraints.group_rules import GroupRule, Measure
 from kamino.constraints.terms.evaluation import evaluate
-from tests.constraints.brute_terms import exact, value_of
 
 RULES = (
     "count per (g) = 2",
@@ -44,7 +45,10 @@ def tables(draw: st.DrawFn) -> pa.Table:
     }
     kinds = {"g": pa.int64(), "h": pa.string(), "n": pa.int64()}
     return pa.table(
-        {name: pa.array(draw(st.lists(cell, min_size=rows, max_size=rows)), kinds[name]) for name, cell in cells.items()}
+        {
+            name: pa.array(draw(st.lists(cell, min_size=rows, max_size=rows)), kinds[name])
+            for name, cell in cells.items()
+        }
     )
 
 
@@ -86,7 +90,7 @@ def inside(rule: GroupRule, found: Any) -> bool:
 TYPES = value_types(pa.table({"g": [1], "h": ["a"], "n": [1]}))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(tables(), st.sampled_from(RULES))
 def test_group_rules_are_those_of_brute_force(table: pa.Table, text: str) -> None:
     (rule,) = Constraints.parse(text, types=TYPES).group_rules
@@ -106,7 +110,7 @@ class _Parts:
         yield whole.slice(3)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables(), st.sampled_from(RULES))
 def test_group_rules_in_parts_are_those_of_the_table(table: pa.Table, text: str) -> None:
     (rule,) = Constraints.parse(text, types=TYPES).group_rules
@@ -129,7 +133,7 @@ THREE = (
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(tables(), st.sampled_from(THREE))
 def test_rules_on_three_rows_are_those_of_brute_force(table: pa.Table, text: str) -> None:
     (rule,) = Constraints.parse(text, types=TYPES).group_rules
@@ -144,8 +148,9 @@ def test_rules_on_three_rows_are_those_of_brute_force(table: pa.Table, text: str
 
 
 def _true(predicate: Any, rows: list[dict[str, Any]]) -> bool:
-    from kamino.constraints.tree import NullTest
     from tests.constraints.brute_terms import compare
+
+    from kamino.constraints.tree import NullTest
 
     if isinstance(predicate, NullTest):
         return (rows[predicate.column.tuple - 1][predicate.column.name] is None) != predicate.negated
@@ -156,7 +161,7 @@ def _true(predicate: Any, rows: list[dict[str, Any]]) -> bool:
     return compare(sides[0], predicate.op, sides[1]) is True
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(tables())
 def test_derived_columns_are_what_they_are_computed_as(table: pa.Table) -> None:
     (derivation,) = Constraints.parse("m := n * 2 + g", types={**TYPES}).derivations

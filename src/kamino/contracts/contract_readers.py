@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from kamino.advice import named
 from kamino.constraints.collection import Constraints
 from kamino.contracts.contract import Contract, ImportedRule
 from kamino.errors import ConstraintErrors, InputError, SchemaError
@@ -58,7 +59,8 @@ def read_contract(path: str | Path, *, kind: str | None = None, options: ReadOpt
         if kind is not None or reader.is_one(source):
             return reader.read(source, options)
     raise InputError(
-        f"{path}: found no rules of a kind that is known; say --kind, one of {', '.join(r.name for r in READERS)}"
+        f"{path}: found no rules of a kind that is known; say {named('kind')}, one of "
+        f"{', '.join(r.name for r in READERS)}"
     )
 
 

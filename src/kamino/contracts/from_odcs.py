@@ -12,10 +12,10 @@ from kamino.constraints.group_rules import Measure
 from kamino.constraints.language.expressions import Not
 from kamino.constraints.language.parser import Statement
 from kamino.constraints.tree import Column
-from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.rule_forms import between, grouped, holds, in_values, matches, not_null, null_test, unique
-from kamino.contracts.properties import add_key, add_properties
 from kamino.contracts.breaking_queries import rule_of_query
+from kamino.contracts.contract import Contract, Draft
+from kamino.contracts.properties import add_key, add_properties
+from kamino.contracts.rule_forms import between, grouped, holds, in_values, matches, not_null, null_test, unique
 from kamino.errors import ConstraintError
 from kamino.limits import cut
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 
+from kamino.advice import named
 from kamino.constraints.language.expressions import And
 from kamino.constraints.terms.canonical_terms import compared
 from kamino.constraints.tree import Column, Comparison, Constant, Operator
@@ -86,7 +87,7 @@ def _value(text: str, today: date | None) -> Constant:
     moved, year = _TODAY.match(plain), _YEAR.match(plain)
     if moved or year:
         if today is None:
-            raise ConstraintError("it changes from day to day; say --today to fix it")
+            raise ConstraintError(f"it changes from day to day; say {named('today')} to fix it")
         return Constant(
             today + timedelta(days=int(moved.group(1))) if moved else today.year + int((year and year.group(1)) or 0)
         )

@@ -1,4 +1,4 @@
-"""Properties of columns that table schemas, JSON Schema and data contracts share: required, enum, pattern, minimum, …"""
+"""Properties of columns that table schemas, JSON Schema and data contracts share: required, enum, pattern, …"""
 
 from __future__ import annotations
 

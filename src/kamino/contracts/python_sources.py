@@ -15,8 +15,8 @@ from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Operator
 from kamino.contracts.contract import Contract, Draft
 from kamino.contracts.gx_expectations import type_of_name
-from kamino.contracts.rule_forms import holds, not_null, unique, value_of
 from kamino.contracts.pandera_checks import check_statements
+from kamino.contracts.rule_forms import holds, not_null, unique, value_of
 from kamino.contracts.sdv_constraints import SDV_CLASSES, sdv_statements
 from kamino.errors import ConstraintError
 from kamino.limits import cut

@@ -1,4 +1,4 @@
-"""Rules as R writes them, to expressions of this language: `if (age < 16) income == 0`, `total == a + b`, `x %in% c(1, 2)`.
+"""Rules as R writes them, to expressions of this language: `if (age < 16) income == 0`, `x %in% c(1, 2)`.
 
 Read as the packages validate, editrules and errorlocate read them: a rule that is unknown because of a value that is
 missing is not broken.
@@ -19,7 +19,17 @@ from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import Column, Comparison, Constant, Operator
 from kamino.constraints.types import ValueType
-from kamino.contracts.rule_forms import between, depends, grouped, holds, in_values, matches, not_null, null_test, unique
+from kamino.contracts.rule_forms import (
+    between,
+    depends,
+    grouped,
+    holds,
+    in_values,
+    matches,
+    not_null,
+    null_test,
+    unique,
+)
 from kamino.errors import ConstraintError
 from kamino.limits import MAX_DEPTH, cut, read_number
 

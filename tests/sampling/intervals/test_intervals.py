@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.trying import examples
 
+from kamino import Synthesizer
 from kamino.constraints import Constraints, DenialConstraint, count_violations, value_types, violations_per_row
 from kamino.errors import SamplingError
-from kamino import Synthesizer
 from kamino.sampling.codes.comparing import Judge
 from kamino.sampling.codes.terms_on_codes import decoded
 from kamino.sampling.intervals.code_ranges import ranges_of, solvable
@@ -82,14 +83,14 @@ def broken(columns: dict[str, np.ndarray], constraint: DenialConstraint) -> np.n
     return violations_per_row(decode(columns), constraint).astype(bool)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(codes(), st.sampled_from(RULES))
 def test_judge_knows_terms(columns: dict[str, np.ndarray], text: str) -> None:
     for constraint in parsed(text):
         assert JUDGE.violates(constraint, columns, columns).tolist() == broken(columns, constraint).tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(codes(), st.sampled_from(RULES), st.sampled_from("abcde"))
 def test_ranges_are_those_of_the_rules(columns: dict[str, np.ndarray], text: str, name: str) -> None:
     for constraint in parsed(text):
@@ -112,10 +113,18 @@ def test_most_rules_on_numbers_are_solved_for_each_attribute() -> None:
     assert set(RULES) - set(solved) == {"a + b != 2", "year(d) = 2024", "weekday(d) <= 5", "a % 2 = 0"}
 
 
-LINEAR = ("a + b <= 3", "2 * a - b / 4 > c", "abs(a - 2 * c) <= 1.5", "a = b - 1", "a <= b", "c > 0.5", "3 >= a * 2 + c")
+LINEAR = (
+    "a + b <= 3",
+    "2 * a - b / 4 > c",
+    "abs(a - 2 * c) <= 1.5",
+    "a = b - 1",
+    "a <= b",
+    "c > 0.5",
+    "3 >= a * 2 + c",
+)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(codes(), st.sampled_from(LINEAR))
 def test_forms_are_the_rules(columns: dict[str, np.ndarray], text: str) -> None:
     columns["b"] = np.minimum(columns["b"], CODEC["b"].num_values - 1)  # rows without nulls
@@ -148,7 +157,7 @@ def small(weights: list[tuple[int, int, int, int]]) -> list[DenialConstraint]:
     return [c for w in weights if any(w[:3]) for c in Constraints.parse(rule(w), types=kinds)]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.lists(terms, min_size=1, max_size=3), st.permutations("xyz"))
 def test_guards_forbid_no_row(weights: list[tuple[int, int, int, int]], order: list[str]) -> None:
     checks = small(weights)
@@ -162,7 +171,7 @@ def test_guards_forbid_no_row(weights: list[tuple[int, int, int, int]], order: l
         assert not np.any(good & (violations_per_row(table, guard) > 0))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(st.tuples(*[st.sampled_from([-1, 1])] * 3, st.integers(-6, 6)), min_size=1, max_size=2))
 def test_guards_leave_a_value(weights: list[tuple[int, int, int, int]]) -> None:
     """With weights of one, the ends of ranges are whole, so what real numbers can complete whole ones can."""
@@ -172,12 +181,14 @@ def test_guards_leave_a_value(weights: list[tuple[int, int, int, int]]) -> None:
     for x, y in product(range(4), repeat=2):
         table = pa.table({"x": [x] * 4, "y": [y] * 4, "z": range(4)})
         if all(count_violations(table, c) == 0 for c in pairs):
-            assert any(
-                all(count_violations(table.slice(z, 1), c) == 0 for c in checks) for z in range(4)
-            ), (x, y, [str(c) for c in checks])
+            assert any(all(count_violations(table.slice(z, 1), c) == 0 for c in checks) for z in range(4)), (
+                x,
+                y,
+                [str(c) for c in checks],
+            )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(terms, min_size=1, max_size=4))
 def test_impossible_sums_are_refused_with_the_smallest_clash(weights: list[tuple[int, int, int, int]]) -> None:
     checks = small(weights)
@@ -185,12 +196,11 @@ def test_impossible_sums_are_refused_with_the_smallest_clash(weights: list[tuple
     table = pa.table({name: grid[:, place] for place, name in enumerate("xyz")})
     try:
         refuse_impossible_sums(Codec(SMALL), checks)
-    except SamplingError as problem:
+    except SamplingError:
         good = np.ones(len(grid), dtype=bool)
         for check in checks:
             good &= violations_per_row(table, check) == 0
         assert not good.any()
-        assert "no row over the schema's domains satisfies" in str(problem)
 
 
 def test_a_clash_is_named_without_what_does_not_clash() -> None:

@@ -15,11 +15,11 @@ from kamino.constraints import Constraints
 from kamino.contracts import Contract, read_contract
 from kamino.contracts.contract import print_statement
 from kamino.contracts.contract_readers import ReadOptions
-from kamino.sampling.intervals.rules_in_words import explained
 from kamino.contracts.exporting import EXPORTS, exported
 from kamino.errors import InputError
 from kamino.io.atomic import atomic_file
 from kamino.io.text import read_text
+from kamino.sampling.intervals.rules_in_words import explained
 
 rules = typer.Typer(
     cls=PlainGroup,
@@ -29,9 +29,7 @@ rules = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-OutputOption = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Where to write it; the screen if left out.")
-]
+OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Where to write it; the screen if left out.")]
 
 
 @rules.command("import", cls=PlainCommand)
@@ -39,7 +37,7 @@ def import_(
     source: Annotated[Path, typer.Argument(help="A file, or the folder of a dbt project.")],
     output: OutputOption = None,
     kind: Annotated[str | None, typer.Option("--kind", help="What it is, if that is not found by itself.")] = None,
-    table: Annotated[str | None, typer.Option("--table", help="Only this table; needed where there are several.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="Only this table, of several.")] = None,
     dialect: Annotated[str | None, typer.Option("--dialect", help="The dialect of SQL in it.")] = None,
     today: Annotated[
         datetime | None,
@@ -54,9 +52,7 @@ def import_(
     found = read_contract(source, kind=kind, options=ReadOptions(dialect=dialect, today=day, table=table or "data"))
     tables = [name for name in found.names if any(rule.table == name for rule in found.rules)]
     if output is not None and table is None and len(tables) > 1:
-        raise InputError(
-            f"{source}: found rules of {len(tables)} tables; say --table, one of {', '.join(tables[:20])}"
-        )
+        raise InputError(f"{source}: found rules of {len(tables)} tables; say --table, one of {', '.join(tables[:20])}")
     _write(_as_text(found, table, source), output)
     console = error_console()
     for each in found.left_out:
@@ -65,7 +61,9 @@ def import_(
     for reference in found.references:
         if table is None or reference.table == table:
             there = f"{reference.to_table} ({', '.join(reference.to_columns)})"
-            console.print(safe(f"reference: {reference.table} ({', '.join(reference.columns)}) -> {there}"), soft_wrap=True)
+            console.print(
+                safe(f"reference: {reference.table} ({', '.join(reference.columns)}) -> {there}"), soft_wrap=True
+            )
     console.print(
         f"{counted(len(found.rules), 'rule')} carried over, {counted(len(found.references), 'reference')} to other "
         f"tables, {len(found.left_out)} not carried over."

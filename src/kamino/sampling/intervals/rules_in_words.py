@@ -71,4 +71,6 @@ def clashing_sums(constraints: Sequence[DenialConstraint]) -> tuple[DenialConstr
 
 
 def _strength(constraint: DenialConstraint) -> str:
-    return {Kind.HARD: "", Kind.SOFT: "as often as in the table, ", Kind.WEIGHTED: "weighted, "}[constraint.strength.kind]
+    return {Kind.HARD: "", Kind.SOFT: "as often as in the table, ", Kind.WEIGHTED: "weighted, "}[
+        constraint.strength.kind
+    ]
