@@ -122,7 +122,7 @@ def test_settings_that_advice_names_are_options() -> None:
     from kamino.pipeline import Settings
 
     flags = {each.name: each.metadata["flag"].names for each in fields(Settings) if each.metadata.get("flag")}
-    own = {"workers", "today"}
+    own = {"workers", "today", "kind"}
     used = set()
     for name, tree in _trees():
         if name == "advice.py":
