@@ -20,7 +20,7 @@ from typing import Any
 from bench.rules.records import Record, write_source
 from bench.rules.witnesses import shown
 from kamino.contracts import read_contract
-from kamino.contracts.registry import ReadOptions
+from kamino.contracts.contract_readers import ReadOptions
 from kamino.errors import KaminoError
 
 OUT_OF_SCOPE = ("table_stat", "pipeline_test")

@@ -127,7 +127,13 @@ def _soda(record: Record, folder: Path) -> Path | None:
     found = re.match(r"^(checks for [^:]+): (.*)$", record["rule"], re.DOTALL)
     if found is None:
         return None
-    return _text(folder, "checks.yml", yaml.safe_dump({found.group(1): [_json(found.group(2)) if found.group(2)[0] == "{" else json.loads(found.group(2))]}))
+    return _text(
+        folder,
+        "checks.yml",
+        yaml.safe_dump(
+            {found.group(1): [_json(found.group(2)) if found.group(2)[0] == "{" else json.loads(found.group(2))]}
+        ),
+    )
 
 
 def _value(text: str) -> Any:

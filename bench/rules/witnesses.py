@@ -104,7 +104,11 @@ def _types(rules: Constraints, declared: Mapping[str, ValueType | None]) -> Type
                 if isinstance(part, Apply):
                     _arguments(part, known)
         for rule in rules.group_rules:
-            if isinstance(rule, GroupRule) and isinstance(rule.term, Column) and rule.measure.value not in ("distinct",):
+            if (
+                isinstance(rule, GroupRule)
+                and isinstance(rule.term, Column)
+                and rule.measure.value not in ("distinct",)
+            ):
                 known.setdefault(rule.term.name, ValueType.NUMBER)
         for each in rules.derivations:
             _alike([each.column, each.term], known)
@@ -150,7 +154,9 @@ def _arguments(term: Apply, known: Types) -> None:
         takes = function.takes[min(position, len(function.takes) - 1)]
         if isinstance(argument, Column) and len(takes) == 1:
             known.setdefault(argument.name, next(iter(takes)))
-        elif isinstance(argument, Column) and takes == frozenset({ValueType.DATE, ValueType.TIMESTAMP, ValueType.ZONED}):
+        elif isinstance(argument, Column) and takes == frozenset(
+            {ValueType.DATE, ValueType.TIMESTAMP, ValueType.ZONED}
+        ):
             known.setdefault(argument.name, ValueType.DATE)
         elif isinstance(argument, Column) and term.function in ("add", "subtract"):
             known.setdefault(argument.name, ValueType.NUMBER)
@@ -183,7 +189,7 @@ def _pool(kind: ValueType, numbers: list[Decimal], texts: list[str], days: list[
             patterns = [sample for text in texts for sample in _samples(text, rng)]
             affixes = [text.replace("%", "q") for text in texts] + [text + "z" for text in texts]
             return ["", "a", "B", " a", "7", "12", *texts, *[t.lower() for t in texts], *made, *patterns, *affixes]
-    found = [d if isinstance(d, datetime) else d for d in [*days, date(2020, 1, 31), date(1990, 6, 1)]]
+    found = [*days, date(2020, 1, 31), date(1990, 6, 1)]
     moved = [d + timedelta(days=step) for d in found for step in (-400, -31, -1, 0, 1, 31, 400, 9000)]
     if kind is ValueType.DATE:
         return [d.date() if isinstance(d, datetime) else d for d in moved]

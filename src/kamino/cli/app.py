@@ -40,6 +40,7 @@ COMMANDS = {
     "audit": "Test the promise of a run: replay, prices, and games against the claim. For the owner, not for release.",
     "report": "Compare a synthetic table with the true one, on one page that needs no network.",
     "ledger": "Show, check and limit what was released about a dataset, over all runs.",
+    "rules": "Read rules that are written elsewhere, write them for others, and explain them.",
     "demo": "Make a private synthetic copy of a built-in tax table, and compare the two.",
 }
 

@@ -1,4 +1,4 @@
-"""Rules on groups of rows: how many there are, what they add up to, numbers without a gap; and on three and more rows."""
+"""Rules on groups of rows: how many there are, what they add up to, numbers without a gap; and on several rows."""
 
 from __future__ import annotations
 

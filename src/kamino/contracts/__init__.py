@@ -8,7 +8,7 @@ from kamino.late_imports import late_imports
 
 if TYPE_CHECKING:
     from kamino.contracts.contract import Contract, ContractTable, ImportedRule, LeftOut, Reference
-    from kamino.contracts.registry import read_contract
+    from kamino.contracts.contract_readers import read_contract
 
 __all__ = ["Contract", "ContractTable", "ImportedRule", "LeftOut", "Reference", "read_contract"]
 
@@ -18,7 +18,7 @@ _HOMES = {
     "ImportedRule": "contract",
     "LeftOut": "contract",
     "Reference": "contract",
-    "read_contract": "registry",
+    "read_contract": "contract_readers",
 }
 
 __getattr__ = late_imports(__name__, _HOMES)

@@ -21,14 +21,14 @@ from kamino.constraints.group_rules import GroupRule, Measure
 from kamino.constraints.language.expressions import And, Expression, Not, as_term
 from kamino.constraints.language.parser import Statement
 from kamino.constraints.language.sql_expressions import SqlReader
-from kamino.constraints.terms.making import applied, compared
+from kamino.constraints.terms.canonical_terms import applied, compared
 from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, Operator
+from kamino.contracts.breaking_queries import rule_of_query
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.expectations import Expectation, expectation_statements, expected_columns, type_of_name
-from kamino.contracts.forms import between, grouped, holds, in_values, not_null, null_test, unique, value_of
+from kamino.contracts.gx_expectations import Expectation, expectation_statements, expected_columns, type_of_name
 from kamino.contracts.jinja_texts import resolved
-from kamino.contracts.queries import rule_of_query
+from kamino.contracts.rule_forms import between, grouped, holds, in_values, not_null, null_test, unique, value_of
 from kamino.errors import ConstraintError, SchemaError
 from kamino.limits import cut
 from kamino.schema.files.yaml_text import load_yaml
@@ -114,7 +114,7 @@ def _schema_file(project: _Project, text: str) -> None:
     lines = _Lines(text)
     models = [*(document.get("models") or []), *(document.get("seeds") or []), *(document.get("snapshots") or [])]
     for declared in document.get("sources") or []:
-        models += [each for each in (declared or {}).get("tables") or []] if isinstance(declared, Mapping) else []
+        models += list(declared.get("tables") or []) if isinstance(declared, Mapping) else []
     for model in models:
         if not isinstance(model, Mapping):
             continue

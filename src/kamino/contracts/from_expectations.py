@@ -13,7 +13,7 @@ from kamino.constraints.language.expressions import Expression
 from kamino.constraints.language.sql_expressions import SqlReader
 from kamino.constraints.tree import Column
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.expectations import Expectation, expectation_statements, expected_columns
+from kamino.contracts.gx_expectations import Expectation, expectation_statements, expected_columns
 from kamino.errors import ConstraintError
 from kamino.limits import cut
 

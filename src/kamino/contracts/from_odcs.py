@@ -12,10 +12,10 @@ from kamino.constraints.group_rules import Measure
 from kamino.constraints.language.expressions import Not
 from kamino.constraints.language.parser import Statement
 from kamino.constraints.tree import Column
+from kamino.contracts.breaking_queries import rule_of_query
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.forms import between, grouped, holds, in_values, matches, not_null, null_test, unique
 from kamino.contracts.properties import add_key, add_properties
-from kamino.contracts.queries import rule_of_query
+from kamino.contracts.rule_forms import between, grouped, holds, in_values, matches, not_null, null_test, unique
 from kamino.errors import ConstraintError
 from kamino.limits import cut
 
@@ -213,7 +213,7 @@ def _custom(column: str | None, quality: Mapping[str, Any]) -> Iterable[Statemen
         check = implementation.get("check") or {}
         return _dqx(column, str(check.get("function")), check.get("arguments") or {}, implementation.get("filter"))
     if quality.get("engine") == "greatExpectations" and isinstance(implementation, Mapping):
-        from kamino.contracts.expectations import Expectation, expectation_statements
+        from kamino.contracts.gx_expectations import Expectation, expectation_statements
 
         arguments = {"column": column, **(implementation.get("kwargs") or {})}
         name = str(implementation.get("type") or implementation.get("expectation_type"))

@@ -11,11 +11,13 @@ from typing import Any
 from kamino.constraints.group_rules import Measure
 from kamino.constraints.language.expressions import Expression, Not
 from kamino.constraints.language.parser import Statement
-from kamino.constraints.terms.making import compared
+from kamino.constraints.terms.canonical_terms import compared
 from kamino.constraints.tree import Column, Operator
+from kamino.contracts.breaking_queries import rule_of_query
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.expectations import type_of_name
-from kamino.contracts.forms import (
+from kamino.contracts.from_expectations import condition_of
+from kamino.contracts.gx_expectations import type_of_name
+from kamino.contracts.rule_forms import (
     FORMATS,
     between,
     grouped,
@@ -26,8 +28,6 @@ from kamino.contracts.forms import (
     not_null,
     unique,
 )
-from kamino.contracts.from_expectations import condition_of
-from kamino.contracts.queries import rule_of_query
 from kamino.errors import ConstraintError
 from kamino.limits import cut, read_number
 

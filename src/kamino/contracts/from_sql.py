@@ -22,7 +22,7 @@ from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, Operator
 from kamino.constraints.types import ValueType
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.forms import between, holds, in_values, length_between, not_null, unique
+from kamino.contracts.rule_forms import between, holds, in_values, length_between, not_null, unique
 from kamino.contracts.sql_statements import SqlStatement, split_statements
 from kamino.errors import ConstraintError
 from kamino.limits import cut

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from kamino.constraints.language.expressions import And, Expression, Not, Or
-from kamino.constraints.terms.making import compared
+from kamino.constraints.terms.canonical_terms import compared
 from kamino.constraints.tree import Column, Operator
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.forms import holds, in_values, null_test, unique, value_of
 from kamino.contracts.properties import add_key, add_properties
+from kamino.contracts.rule_forms import holds, in_values, null_test, unique, value_of
 from kamino.errors import ConstraintError
 
 

@@ -10,11 +10,11 @@ from datetime import date, timedelta
 
 from kamino.advice import named
 from kamino.constraints.language.expressions import And
-from kamino.constraints.terms.making import compared
+from kamino.constraints.terms.canonical_terms import compared
 from kamino.constraints.tree import Column, Comparison, Constant, Operator
 from kamino.constraints.types import ValueType
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.forms import holds, in_values, not_null, unique
+from kamino.contracts.rule_forms import holds, in_values, not_null, unique
 from kamino.errors import ConstraintError
 from kamino.limits import read_number
 

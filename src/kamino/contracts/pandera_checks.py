@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from kamino.constraints.language.expressions import Expression, Not
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.tree import Column, Constant, DenialConstraint, Operator
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.expectations import type_of_name
-from kamino.contracts.forms import between, holds, in_values, length_between, matches, not_null, unique, value_of
+from kamino.contracts.gx_expectations import type_of_name
+from kamino.contracts.rule_forms import between, holds, in_values, length_between, matches, not_null, unique, value_of
 from kamino.errors import ConstraintError
 
 _OPERATORS = {

@@ -1,4 +1,4 @@
-"""Properties of columns that table schemas, JSON Schema and data contracts share: required, enum, pattern, minimum, …"""
+"""Properties of columns that table schemas, JSON Schema and data contracts share: required, enum, pattern, …"""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import date, datetime
 from typing import Any
 
 from kamino.constraints.language.parser import Statement
-from kamino.constraints.terms.making import applied, compared
+from kamino.constraints.terms.canonical_terms import applied, compared
 from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Constant, Operator
 from kamino.constraints.types import ValueType
 from kamino.contracts.contract import Draft
-from kamino.contracts.forms import (
+from kamino.contracts.rule_forms import (
     FORMATS,
     between,
     holds,

@@ -10,13 +10,13 @@ from typing import Any
 
 from kamino.constraints.language.expressions import And, Expression, Not, Or
 from kamino.constraints.language.parser import Statement
-from kamino.constraints.terms.making import applied, compared
+from kamino.constraints.terms.canonical_terms import applied, compared
 from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Operator
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.expectations import type_of_name
-from kamino.contracts.forms import holds, not_null, unique, value_of
+from kamino.contracts.gx_expectations import type_of_name
 from kamino.contracts.pandera_checks import check_statements
+from kamino.contracts.rule_forms import holds, not_null, unique, value_of
 from kamino.contracts.sdv_constraints import SDV_CLASSES, sdv_statements
 from kamino.errors import ConstraintError
 from kamino.limits import cut
@@ -226,7 +226,7 @@ class _Python:
 
     def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Expression:
         if isinstance(op, ast.In | ast.NotIn):
-            from kamino.contracts.forms import in_values
+            from kamino.contracts.rule_forms import in_values
 
             values = _literal(right)
             if not isinstance(values, list | tuple | set):

@@ -1,4 +1,4 @@
-"""Rules as R writes them, to expressions of this language: `if (age < 16) income == 0`, `total == a + b`, `x %in% c(1, 2)`.
+"""Rules as R writes them, to expressions of this language: `if (age < 16) income == 0`, `x %in% c(1, 2)`.
 
 Read as the packages validate, editrules and errorlocate read them: a rule that is unknown because of a value that is
 missing is not broken.
@@ -14,12 +14,22 @@ from decimal import Decimal
 from kamino.constraints.group_rules import GroupRule, Measure
 from kamino.constraints.language.expressions import And, Expression, Not, Or, as_term
 from kamino.constraints.language.parser import Statement
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import Column, Comparison, Constant, Operator
 from kamino.constraints.types import ValueType
-from kamino.contracts.forms import between, depends, grouped, holds, in_values, matches, not_null, null_test, unique
+from kamino.contracts.rule_forms import (
+    between,
+    depends,
+    grouped,
+    holds,
+    in_values,
+    matches,
+    not_null,
+    null_test,
+    unique,
+)
 from kamino.errors import ConstraintError
 from kamino.limits import MAX_DEPTH, cut, read_number
 

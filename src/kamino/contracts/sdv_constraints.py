@@ -8,11 +8,11 @@ from typing import Any
 
 from kamino.constraints.language.expressions import And
 from kamino.constraints.language.parser import Statement
-from kamino.constraints.terms.making import applied, compared
+from kamino.constraints.terms.canonical_terms import applied, compared
 from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Constant, Operator
 from kamino.contracts.contract import Contract, Draft
-from kamino.contracts.forms import holds, in_values, unique, value_of
+from kamino.contracts.rule_forms import holds, in_values, unique, value_of
 from kamino.errors import ConstraintError
 
 SDV_CLASSES = (

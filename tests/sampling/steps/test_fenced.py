@@ -123,7 +123,8 @@ def test_draws_from_a_range_follow_the_model(weights: PhaseWeights | None) -> No
     p = np.exp(conditional.dense())[0]
     task = make_task(codec, "a", columns, np.ones((1, 200)) / 200, [], StepKind.INDEXED, rng)
     task = type(task)(**{**vars(task), "choices": make_choices(conditional, Judge(codec), (), columns)})
-    drawn = Ranges(task.choices, task.judge.codec["a"], task.rng).draw(np.array([0]), np.array([37]), np.array([141]), 40_000)[0]
+    ranges = Ranges(task.choices, task.judge.codec["a"], task.rng)
+    drawn = ranges.draw(np.array([0]), np.array([37]), np.array([141]), 40_000)[0]
     law = {(code,): p[code] / p[37:142].sum() for code in range(37, 142)}
     compare_with_law(Counter((int(code),) for code in drawn), law, 40_000)
 
@@ -131,7 +132,8 @@ def test_draws_from_a_range_follow_the_model(weights: PhaseWeights | None) -> No
 def test_an_empty_range_has_no_draw() -> None:
     codec, rng = integers(a=9), np.random.default_rng(0)
     task = make_task(codec, "a", {}, np.ones((2, 9)) / 9, [], StepKind.INDEXED, rng)
-    drawn = Ranges(task.choices, task.judge.codec["a"], task.rng).draw(np.array([0, 1]), np.array([5, 20]), np.array([4, 30]), 3)
+    ranges = Ranges(task.choices, task.judge.codec["a"], task.rng)
+    drawn = ranges.draw(np.array([0, 1]), np.array([5, 20]), np.array([4, 30]), 3)
     assert np.all(drawn == DEAD)
 
 

@@ -164,7 +164,7 @@ def _check(node: exp.Expr, place: Place) -> Iterator[DenialConstraint]:
             yield DenialConstraint(predicates=predicates, place=place)
     except ConstraintError as problem:
         raise ConstraintError(
-            f"found '{cut(node.sql())}' in a CHECK: {problem.message}; leave this CHECK out or write it as a constraint",
+            f"found '{cut(node.sql())}' in a CHECK: {problem.message}; leave this CHECK out or write it otherwise",
             source=place.source,
             line=place.line,
             column=place.column,

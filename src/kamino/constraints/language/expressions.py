@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from kamino.constraints.terms.making import compared, is_true, operator_of, term_of
+from kamino.constraints.terms.canonical_terms import compared, is_true, operator_of, term_of
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.tree import Column, Comparison, Constant, NullTest, Operator, Predicate, TermTest
 from kamino.errors import ConstraintError

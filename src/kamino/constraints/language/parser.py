@@ -22,7 +22,7 @@ from kamino.constraints.language.expressions import And, Expression, Not, Or, al
 from kamino.constraints.language.grouped import group_rule_parser
 from kamino.constraints.language.lexer import Token, error_at, tokenize
 from kamino.constraints.language.predicates import PredicateParser
-from kamino.constraints.terms.making import FALSE, TRUE, compared, is_true
+from kamino.constraints.terms.canonical_terms import FALSE, TRUE, compared, is_true
 from kamino.constraints.terms.term import Apply, Term, with_tuple
 from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import (

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from kamino.constraints.language.cursor import Cursor
 from kamino.constraints.language.expressions import And, Expression, Not, Or
 from kamino.constraints.language.lexer import Token, error_at
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import Column, Constant, ConstantValue, NullTest, Operator

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from kamino.advice import named
 from kamino.constraints.language.expressions import And, Expression, Not, Or, as_term
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.terms.texts import pattern_problem

@@ -14,7 +14,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def like_pattern(pattern: str) -> str:
-    """The regular expression of a LIKE pattern, where % stands for any text, _ for any character, \\ for itself."""
+    r"""The regular expression of a LIKE pattern: % stands for any text, _ for any character, \ keeps what follows."""
     made, place = [], 0
     while place < len(pattern):
         letter = pattern[place]

@@ -22,7 +22,11 @@ def refuse_undrawable(constraints: Constraints) -> None:
         raise _error(derivation.place, print_derivation(derivation), "a derived column")
     for constraint in constraints:
         if constraint.has_terms and not (constraint.is_unary and constraint.is_hard):
-            raise _error(constraint.place, print_constraint(constraint), "a rule on computed terms of several rows, or a soft one,")
+            raise _error(
+                constraint.place,
+                print_constraint(constraint),
+                "a rule on computed terms of several rows, or a soft one,",
+            )
 
 
 def _error(place: object, text: str, what: str) -> SamplingError:

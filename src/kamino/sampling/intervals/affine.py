@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from kamino.constraints.terms import exact
+from kamino.constraints.terms.canonical_terms import applied
 from kamino.constraints.terms.evaluation import values_of
 from kamino.constraints.terms.exact import Numbers
-from kamino.constraints.terms.making import applied
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.tree import Column, Constant, Operator, TermTest
 
@@ -46,8 +46,8 @@ def solved(test: TermTest, name: str) -> tuple[Affine, ...] | None:
             return None
         if left.function == "round":
             return _rounded(left, op, right, name)
-    if _unsigned(test):
-        return None
+    if _unsigned(test) or op is Operator.NE:
+        return None  # all values but one are two ranges
     line = _line(applied("subtract", left, right), name)
     return None if line is None else (Affine(*line, op),)
 
@@ -105,7 +105,9 @@ def _line(term: Term, name: str) -> tuple[Term, Term] | None:
             inside, factor = (a, b) if _reads(a, name) else (b, a)
             found = _line(inside, name)
             return (
-                None if found is None else (_simple("multiply", found[0], factor), _simple("multiply", found[1], factor))
+                None
+                if found is None
+                else (_simple("multiply", found[0], factor), _simple("multiply", found[1], factor))
             )
         case Apply(function="divide", arguments=(a, b)) if not _reads(b, name):
             found = _line(a, name)

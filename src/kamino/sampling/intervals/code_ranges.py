@@ -75,7 +75,7 @@ def ranges_of(
     """The codes that solvable rules leave these rows.
 
     Guarantees:
-        Every code in the range keeps the rules, and every code outside breaks one.  [test_ranges_are_those_of_the_rules]
+        Codes in the range keep the rules, and all others break one.  [test_ranges_are_those_of_the_rules]
     """
     codec = judge.codec[name]
     assert isinstance(codec, GridCodec), "only grids have ranges"
@@ -161,4 +161,3 @@ def _narrow_flat(
     none = flat & rest.valid & ~holds
     last[none] = -1
     first[none] = 0
-

@@ -9,8 +9,8 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from kamino.constraints import DenialConstraint
+from kamino.constraints.terms.canonical_terms import applied, compared
 from kamino.constraints.terms.exact import decimal_digits
-from kamino.constraints.terms.making import applied, compared
 from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.tree import Column, Comparison, Constant, NullTest, Operator, TermTest
 

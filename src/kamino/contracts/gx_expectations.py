@@ -8,11 +8,11 @@ from typing import Any
 from kamino.constraints.group_rules import GroupRule, Measure
 from kamino.constraints.language.expressions import And, Expression, Not, Or
 from kamino.constraints.language.parser import Statement
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, Operator
 from kamino.constraints.types import ValueType
-from kamino.contracts.forms import (
+from kamino.contracts.rule_forms import (
     between,
     grouped,
     holds,
@@ -264,7 +264,8 @@ def strftime_pattern(form: str) -> str:
 
     parts = {"Y": r"\d{4}", "m": "(?:0?[1-9]|1[0-2])", "d": "(?:0?[1-9]|[12][0-9]|3[01])", "y": r"\d{2}",
              "H": "(?:[01]?[0-9]|2[0-3])", "M": "[0-5]?[0-9]", "S": "[0-5]?[0-9]", "f": r"\d{1,6}", "%": "%",
-             "j": r"\d{1,3}", "z": r"[+-]\d{2}:?\d{2}", "T": r"\d{2}:\d{2}:\d{2}", "F": r"\d{4}-\d{2}-\d{2}"}  # fmt: skip
+             "j": r"\d{1,3}", "z": r"[+-]\d{2}:?\d{2}", "T": r"\d{2}:\d{2}:\d{2}", 
+             "F": r"\d{4}-\d{2}-\d{2}"}  # fmt: skip
     made, place = [], 0
     while place < len(form):
         if form[place] == "%" and place + 1 < len(form):

@@ -15,7 +15,7 @@ from kamino.constraints.language.parser import Statement
 from kamino.constraints.language.sql_expressions import COMPARISONS, SqlReader
 from kamino.constraints.terms.term import Term
 from kamino.constraints.tree import Column, Constant, Operator
-from kamino.contracts.forms import never, null_test, unique
+from kamino.contracts.rule_forms import never, null_test, unique
 from kamino.errors import ConstraintError
 from kamino.limits import cut
 

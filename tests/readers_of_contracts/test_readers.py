@@ -10,7 +10,7 @@ import pytest
 
 from kamino.contracts import Contract, read_contract
 from kamino.contracts.contract import print_statement
-from kamino.contracts.registry import READERS, ReadOptions
+from kamino.contracts.contract_readers import READERS, ReadOptions
 from kamino.errors import InputError
 
 
@@ -274,7 +274,7 @@ def test_table_schemas_are_read(tmp_path: Path) -> None:
     assert [each.reason for each in other.left_out] == ["schemas within schemas are not followed"]
 
 
-PYTHON = '''
+PYTHON = """
 import pandera as pa
 from sdv.cag import Inequality
 class M(pa.DataFrameModel):
@@ -285,7 +285,7 @@ class M(pa.DataFrameModel):
         return df["a"] + df["b"] <= df["c"]
 schema = pa.DataFrameSchema({"x": pa.Column(int, [pa.Check.isin([1, 2]), pa.Check(lambda s: complicated(s))])})
 rule = Inequality(low_column_name="start", high_column_name="end", strict_boundaries=True)
-'''
+"""
 
 
 def test_python_sources_are_read(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_python_sources_are_read(tmp_path: Path) -> None:
             "check (a + b <= c)",
             "check (x is not null)",
             "not (x != 1 and x != 2)",
-            "check (start < \"end\")",
+            'check (start < "end")',
         ]
     )
     assert [each.reason for each in found.left_out] == ["a check that is code"]
@@ -332,14 +332,16 @@ def test_sdv_constraints_are_read(tmp_path: Path) -> None:
     assert rules(found) == [
         "check (a >= 1)", "check (a <= 9)", "not (x != 0 and x != 1)", "not (y != 0 and y != 1)", "check (x + y = 1)",
     ]  # fmt: skip
-    assert [each.reason for each in found.left_out] == ["it keeps the combinations that the table has, which are private"]
+    assert [each.reason for each in found.left_out] == [
+        "it keeps the combinations that the table has, which are private"
+    ]
 
 
 def test_omop_thresholds_are_read(tmp_path: Path) -> None:
     text = (
         "cdmTableName,cdmFieldName,isRequired,isRequiredThreshold,plausibleValueHigh,plausibleTemporalAfter,"
         "plausibleTemporalAfterTableName,plausibleTemporalAfterFieldName,plausibleGender\n"
-        "VISIT,visit_end,Yes,5,\"DATEADD(dd,1,GETDATE())\",Yes,VISIT,visit_start,\n"
+        'VISIT,visit_end,Yes,5,"DATEADD(dd,1,GETDATE())",Yes,VISIT,visit_start,\n'
         "VISIT,concept,No,0,,No,,,Female\n"
     )
     found = read(tmp_path, "fields.csv", text)

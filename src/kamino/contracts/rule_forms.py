@@ -10,7 +10,7 @@ from typing import Any
 from kamino.constraints.group_rules import Bound, GroupRule, Measure
 from kamino.constraints.language.expressions import And, Expression, Not, Or, alternatives, as_term
 from kamino.constraints.language.parser import asked_of_both, denials
-from kamino.constraints.terms.making import applied, compared, is_true
+from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.term import Term, with_tuple
 from kamino.constraints.terms.texts import pattern_problem
 from kamino.constraints.tree import Column, Comparison, Constant, DenialConstraint, NullTest, Operator
@@ -139,7 +139,9 @@ def grouped(
     return (GroupRule(measure=measure, term=term, per=tuple(per), where=asked, low=low, high=high),)
 
 
-EMAIL = r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+$"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+EMAIL = rf"^[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]+@{_LABEL}(?:\.{_LABEL})+$"
 UUID = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 FORMATS = {
     "email": EMAIL,
@@ -148,7 +150,7 @@ FORMATS = {
     "uri": r"^[A-Za-z][A-Za-z0-9+.-]*:[^\s]+$",
     "url": r"^[A-Za-z][A-Za-z0-9+.-]*:[^\s]+$",
     "hostname": r"^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$",
-    "ipv4": r"^(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$",
+    "ipv4": rf"^(?:{_BYTE}\.){{3}}{_BYTE}$",
     "date": r"^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])$",
     "date-time": r"^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})?$",
     "time": r"^\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})?$",
