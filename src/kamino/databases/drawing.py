@@ -289,7 +289,7 @@ class Drawer:
         if key not in self._plans:
             sequence = (*fitted.context, *fitted.own)
             codec = fitted.codec
-            if level.pairs:
+            if level.pairs and len(level.path) > 1:
                 owner = owner_name(level.table)
                 sequence = (owner, *sequence)
                 whole = {owner: Integer(min=0, max=2**40), **fitted.schema.attributes}

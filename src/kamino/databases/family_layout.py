@@ -151,6 +151,8 @@ def lay_out(database: Database, rules: DatabaseRules, public: Mapping[str, pa.Ta
         maker.attributes |= narrowed(maker.attributes, rules, maker.problems)
     if maker.problems:
         raise SchemaError("\n".join(maker.problems))
+    for level in levels:
+        maker.attributes |= numbered(level, maker.attributes, rules)
     return Layout(database=database, rules=rules, public=public, levels=levels, attributes=maker.attributes)
 
 
@@ -328,6 +330,16 @@ class _Maker:
             if count.where and count.parent == name:
                 most = Column(count_name(name, count.child, self.rules))
                 yield DenialConstraint(predicates=(Comparison(Column(dotted(name, count.column)), Operator.GT, most),))
+
+
+def numbered(level: Level, attributes: Mapping[str, Attribute], rules: DatabaseRules) -> dict[str, Attribute]:
+    """The columns that number the rows of an owner, from 1 to as many as there may be; nothing before that is known."""
+    if not level.numbers:
+        return {}
+    count = attributes[count_name(level.path[-2], level.table, rules)]
+    if not isinstance(count, Integer) or count.max is None:
+        return {}
+    return {name: attributes[name].with_domain(source=count.source, min=1, max=max(count.max, 1)) for name in level.numbers}
 
 
 def free_columns(key: ForeignKey, database: Database) -> tuple[str, ...]:

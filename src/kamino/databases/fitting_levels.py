@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from kamino.constraints import Constraints, DenialConstraint
-from kamino.databases.family_layout import Layout, Level, other_name
+from kamino.databases.family_layout import Layout, Level, nullable, numbered, other_name
 from kamino.databases.level_model import Tilt
 from kamino.databases.siblings import fit_siblings
-from kamino.engine import MemoryMeasurer, encode, share_close
+from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, encode, release_about_rows, share_close
 from kamino.engine.families import Families, OwnedTable
 from kamino.model import order_attributes, plan_marginal
 from kamino.model.marginal.fit_marginal import fit_planned
@@ -25,6 +25,8 @@ from kamino.model.marginal.network import MarginalModel
 from kamino.pipeline.plan.bound_schema import schema_types
 from kamino.pipeline.plan.close_dates import SHARE, choose_bases, kept_by, open_pairs, ordered_dates
 from kamino.pipeline.plan.hints import hints_of, model_attributes
+from kamino.pipeline.plan.planned_discovery import DELTA_PART, ROWS_PART, Discovery
+from kamino.pipeline.settings import Settings
 from kamino.privacy import Gate, Neighbours, multiplier_for
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.sensitivity import Sensitivity
@@ -131,6 +133,7 @@ def fit_database(private: Mapping[str, PrivateTable], layout: Layout, gate: Gate
             for name in layout.database.private
         }
         families = Families(private, schemas, owned_tables(layout), coins)
+        attributes = _found(families, layout, gate, attributes, settings or Settings())
         whole, shares = gate.gaussian_left(), shares_of(layout)
         fit = FittedDatabase(layout=layout, attributes=attributes, first={}, num_families=0.0, ledger={})
         for level in layout.levels:
@@ -143,6 +146,46 @@ def fit_database(private: Mapping[str, PrivateTable], layout: Layout, gate: Gate
                 made = _with_tilts(families, fit, level, gate, whole * shares[level.table, True])
                 fit = replace(fit, first={**fit.first, level.table: made})
     return replace(fit, ledger=gate.ledger.to_dict(), settings=settings)
+
+
+def _found(
+    families: Families, layout: Layout, gate: Gate, attributes: Mapping[str, Attribute], settings: Settings
+) -> dict[str, Attribute]:
+    """The attributes with domains for those that had none, found level by level within a part of the budget."""
+    missing = {level.table: _missing(level, attributes) for level in layout.levels}
+    number = sum(map(len, missing.values()))
+    found = dict(attributes)
+    if not number:
+        return found
+    rows, whole = layout.rows, gate.gaussian_left()
+    root = layout.levels[0]
+    about = release_about_rows(families.sample(root.sample(rows)), gate, mu_squared=ROWS_PART * whole)
+    share = Discovery(num_columns=number, untyped=False, about_rows=round(about / rows)).share(settings)
+    for level in layout.levels:
+        names = missing[level.table]
+        if not names:
+            continue
+        part = len(names) / number
+        schema = Schema(attributes={name: found[name] for name in names})
+        columns = {name: level.own[name] for name in names}
+        sample = families.sample(replace(level.sample(rows), columns=columns))
+        spend = DiscoveryShare(
+            mu_squared=share * part * whole,
+            delta=settings.delta * DELTA_PART * part,
+            about_rows=float(about),
+        )
+        found |= discover_domains(sample, schema, gate, spend).schema.attributes
+    for level in layout.levels:
+        found |= numbered(level, found, layout.rules)
+        for name in level.context:
+            base = name.replace("[one].", ".")
+            if base != name:
+                found[name] = nullable(found[base])
+    return found
+
+
+def _missing(level: Level, attributes: Mapping[str, Attribute]) -> tuple[str, ...]:
+    return tuple(name for name in level.drawn if not attributes[name].has_domain)
 
 
 def _fit(

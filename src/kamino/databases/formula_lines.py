@@ -215,7 +215,7 @@ def evaluate(compiled: CompiledFormula, tables: Mapping[str, Any]) -> Any:
         db.execute("set threads to 1")
         for name in compiled.tables:
             db.register(name, tables[name])
-        return db.execute(compiled.query).to_arrow_table().column("value").combine_chunks()
+        return db.sql(compiled.query).to_arrow_table().column("value").combine_chunks()
 
 
 def in_order(formulas: tuple[Formula, ...], database: Database) -> tuple[CompiledFormula, ...]:

@@ -117,7 +117,7 @@ def chosen_rows(layout: Layout, key: ForeignKey, tables: Mapping[str, pa.Table])
                 table = table.append_column("__order", pa.array(order))
             db.register(name, table)
         query = f"select {own}.__row as r, {firsts} from {own}{joins.sql()} left join {other} on {on} group by 1 order by 1"
-        found = db.execute(query).to_arrow_table()
+        found = db.sql(query).to_arrow_table()
     return {c: found.column(c).combine_chunks() for c in free}
 
 

@@ -159,6 +159,11 @@ class _Line:
                 raise
             return (self._check(),)
         names = {name.partition(".")[0] for each in parsed for name in each.attributes}
+        if not all(isinstance(p, Comparison | NullTest) for each in parsed for p in each.predicates):
+            # Arithmetic is kept by drawing anew what breaks it.
+            if is_check(self.text) and all(each.is_unary for each in parsed):
+                return (self._check(),)
+            raise ConstraintError("found arithmetic in a rule on two rows of a database, expected plain columns there")
         is_public = any(n in self.database.tables and self.database[n].role is Role.PUBLIC for n in names)
         if is_public and is_check(self.text) and all(each.is_unary for each in parsed):
             return (self._check(),)
@@ -197,6 +202,9 @@ class _Line:
     def _lowest(self, tables: Sequence[str]) -> str:
         """The private table on whose rows a rule speaks: all others are above it, or public and named by it or them."""
         private = [each for each in tables if self.database[each].role is not Role.PUBLIC]
+        naming = [n for n in self.database.private if any(k.references in tables for k in self.database.named_keys(n))]
+        if not private and len(naming) == 1 and len(tables) == 1:
+            private = naming
         if not private:
             raise ConstraintError(f"found a rule of public tables only ({', '.join(tables)}), which stay as they are")
         lowest = max(private, key=lambda each: len(self.database.path(each)))

@@ -107,6 +107,6 @@ def false_rows(checks: Sequence[SqlCheck], database: Database, wide: Any, public
         for name, table in public.items():
             db.register(name, table)
         for check in checks:
-            column = db.execute(wide_query(check, database)).to_arrow_table().column("broken")
+            column = db.sql(wide_query(check, database)).to_arrow_table().column("broken")
             found |= np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
     return found
