@@ -1,4 +1,4 @@
-"""A made-up database of three levels for tests: patients, their visits and notes, the doses of a visit; wards are public."""
+"""A made-up database of three levels for tests: patients, their visits and notes, doses of visits; wards are public."""
 
 from __future__ import annotations
 
@@ -88,16 +88,32 @@ def tables(families: int = 150, *, seed: int = 4) -> Tables:
     for i in range(families):
         born = np.datetime64("1950-01-01") + int(rng.integers(0, 20_000))
         sex = [None, "f", "m"][int(rng.integers(0, 3))]
-        kinds = [["plan", "rush", "call"][int(rng.integers(0, 3 if sex else 2))] for _ in range(int(rng.integers(0, 5)))]
-        rows["patients"].append({"id": 1000 + i, "born": born.item(), "sex": sex, "visits": len(kinds), "urgent": kinds.count("rush")})
+        kinds = [
+            ["plan", "rush", "call"][int(rng.integers(0, 3 if sex else 2))] for _ in range(int(rng.integers(0, 5)))
+        ]
+        rows["patients"].append(
+            {"id": 1000 + i, "born": born.item(), "sex": sex, "visits": len(kinds), "urgent": kinds.count("rush")}
+        )
         for number, kind in enumerate(kinds, start=1):
             visit, day = f"v{i}-{number}", np.datetime64("2012-01-01") + int(rng.integers(0, 3000))
             amounts = np.round(rng.uniform(0, 9, int(rng.integers(0, 4))), 2)
             ward = [None, "north", "south", "east"][int(rng.integers(0, 4))]
             cost = round(float(amounts.sum()), 2)
-            rows["visits"].append({"visit": visit, "patient": 1000 + i, "number": number, "day": max(day, born).item(), "ward": ward, "kind": kind, "cost": cost})
+            rows["visits"].append(
+                {
+                    "visit": visit,
+                    "patient": 1000 + i,
+                    "number": number,
+                    "day": max(day, born).item(),
+                    "ward": ward,
+                    "kind": kind,
+                    "cost": cost,
+                }
+            )
             for place, amount in enumerate(amounts, start=1):
-                rows["doses"].append({"visit": visit, "number": place, "drug": "abc"[int(rng.integers(0, 3))], "amount": float(amount)})
+                rows["doses"].append(
+                    {"visit": visit, "number": place, "drug": "abc"[int(rng.integers(0, 3))], "amount": float(amount)}
+                )
         for _ in range(int(rng.integers(0, 3))):
             rows["notes"].append({"patient": 1000 + i, "tone": ["good", "bad"][int(rng.random() < 0.3)]})
     found = {name: pa.Table.from_pylist(each) for name, each in rows.items()}
@@ -121,7 +137,15 @@ def with_family(found: Mapping[str, pa.Table], *, children: int, key: int = 77) 
     """The tables with one patient more, who has so many visits, each with doses."""
     patient = {"id": key, "born": None, "sex": "f", "visits": children, "urgent": 0}
     visits = [
-        {"visit": f"new{i}", "patient": key, "number": i + 1, "day": None, "ward": "nowhere", "kind": "plan", "cost": 1.0}
+        {
+            "visit": f"new{i}",
+            "patient": key,
+            "number": i + 1,
+            "day": None,
+            "ward": "nowhere",
+            "kind": "plan",
+            "cost": 1.0,
+        }
         for i in range(children)
     ]
     doses = [{"visit": f"new{i}", "number": 1, "drug": "z", "amount": 1e9} for i in range(children)]

@@ -148,4 +148,3 @@ def _one(
         given[flag] = (rng.random(chain.num_rows) < chance).astype(np.int64)
     found = drawer.draw_rows(level, given, chain.num_rows)
     return {**found, **{name: given[name] for name in (*level.level.numbers, *level.level.placed)}}
-
