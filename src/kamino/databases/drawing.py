@@ -13,10 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.arrays import FloatArray, IntArray
-from kamino.databases.fitting_levels import FittedDatabase, FittedLevel
-from kamino.databases.family_layout import beside_name, owner_name
 from kamino.constraints import print_constraint
 from kamino.constraints.counting.count import violations_per_row
+from kamino.databases.family_layout import beside_name, owner_name
+from kamino.databases.fitting_levels import FittedDatabase, FittedLevel
 from kamino.databases.level_model import LevelModel
 from kamino.databases.sql_checks import false_rows, keys_read
 from kamino.databases.table_rules import SqlCheck
@@ -87,7 +87,9 @@ class Drawer:
         number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
         context = self.context_of(first, drawn, owner)
         size = len(owner)
-        table = DrawnTable(columns={n: np.zeros(size, dtype=np.int64) for n in first.level.own}, owner=owner, number=number)
+        table = DrawnTable(
+            columns={n: np.zeros(size, dtype=np.int64) for n in first.level.own}, owner=owner, number=number
+        )
         for column in first.level.numbers:
             table.columns[column] = self.number_codes(column, number + 1)
         self._place(first, table, context, counts)
@@ -142,9 +144,7 @@ class Drawer:
         last = (int(attribute.max or 0) - int(attribute.min or 0)) // (attribute.step or 1)
         return np.clip((numbers - int(attribute.min or 0)) // (attribute.step or 1), 0, last)
 
-    def _place(
-        self, fitted: FittedLevel, table: DrawnTable, context: Mapping[str, IntArray], counts: IntArray
-    ) -> None:
+    def _place(self, fitted: FittedLevel, table: DrawnTable, context: Mapping[str, IntArray], counts: IntArray) -> None:
         """Say which rows count in a number of their owner: as many as it says, the likeliest ones by chance."""
         for flag, rule in fitted.level.placed.items():
             known = self._coded(fitted, {**context, **table.columns}, np.arange(table.num_rows))
@@ -226,9 +226,7 @@ class Drawer:
         raise self._in_vain(fitted, checks, len(left))
 
     def _draw_more(self, fitted: FittedLevel, checks: Sequence[SqlCheck], num_rows: int) -> dict[str, IntArray]:
-        """Draw rows of the root until enough are there without those that break a check: what is left out breaks no rule
-        on two rows.
-        """
+        """Draw rows of the root until enough are there that break no check; leaving some out breaks no rule on two."""
         wanted = num_rows
         for _ in range(REDRAWN):
             found = self._draw_once(fitted, {}, None, wanted)
@@ -241,7 +239,7 @@ class Drawer:
     def _in_vain(self, fitted: FittedLevel, checks: Sequence[SqlCheck], left: int) -> SamplingError:
         return SamplingError(
             f"found {left} rows of {fitted.level.table} that break a rule after {REDRAWN} draws each: "
-            f"{'; '.join([c.text for c in checks] + [print_constraint(c) for c in fitted.redrawn])}; nothing was written"
+            f"{'; '.join([c.text for c in checks] + [print_constraint(c) for c in fitted.redrawn])}"
         )
 
     def _breaks(
@@ -289,7 +287,7 @@ class Drawer:
         if key not in self._plans:
             sequence = (*fitted.context, *fitted.own)
             codec = fitted.codec
-            if level.pairs:
+            if level.pairs and len(level.path) > 1:
                 owner = owner_name(level.table)
                 sequence = (owner, *sequence)
                 whole = {owner: Integer(min=0, max=2**40), **fitted.schema.attributes}

@@ -118,9 +118,7 @@ class Layout:
     def matching(self) -> frozenset[str]:
         """The texts of the checks by which rows of public tables are chosen."""
         chosen = {(k.table, k.references) for k in self.matched}
-        return frozenset(
-            c.text for c in self.rules.checks if any((c.table, name) in chosen for name in c.tables)
-        )
+        return frozenset(c.text for c in self.rules.checks if any((c.table, name) in chosen for name in c.tables))
 
     def redrawn(self, level: Level) -> tuple[SqlCheck, ...]:
         """The checks of SQL on the rows of a level for which rows are drawn anew."""
@@ -151,6 +149,8 @@ def lay_out(database: Database, rules: DatabaseRules, public: Mapping[str, pa.Ta
         maker.attributes |= narrowed(maker.attributes, rules, maker.problems)
     if maker.problems:
         raise SchemaError("\n".join(maker.problems))
+    for level in levels:
+        maker.attributes |= numbered(level, maker.attributes, rules)
     return Layout(database=database, rules=rules, public=public, levels=levels, attributes=maker.attributes)
 
 
@@ -177,7 +177,7 @@ class _Maker:
         again = [c for c in self.rules.checks if c.table == name]
         if pairs and again and len(path) > 1:
             self.problems.append(
-                f"{again[0].text!r}: found a check for which rows are drawn anew beside rules on two rows of {name}, which "
+                f"{again[0].text!r}: found a check that draws rows anew beside rules on two rows of {name}, which "
                 "is not supported below the root yet"
             )
         return Level(
@@ -208,7 +208,9 @@ class _Maker:
         found_later = {c for k in several for c in free_columns(k, self.database)}
         for key in several:
             if not free_columns(key, self.database):
-                self.problems.append(f"{key}: found a key all of whose columns are keys by themselves, which is not supported yet")
+                self.problems.append(
+                    f"{key}: found a key all of whose columns are keys by themselves, which is not supported yet"
+                )
         for column, attribute in table.known.attributes.items():
             whole = dotted(name, column)
             if whole in self.derived or isinstance(attribute, Key) or column in found_later:
@@ -237,7 +239,9 @@ class _Maker:
         if most is None:
             return attribute
         if least > most:
-            self.problems.append(f"{parent}: found {least} to {most} rows of {child}, expected the smaller number first")
+            self.problems.append(
+                f"{parent}: found {least} to {most} rows of {child}, expected the smaller number first"
+            )
             most = least
         dtype = attribute.dtype
         return Integer(min=least, max=most, dtype=dtype) if dtype else Integer(min=least, max=most)
@@ -296,7 +300,9 @@ class _Maker:
                 continue
             derived = [each for each in names if dotted(name, each) in self.derived]
             if derived:
-                self.problems.append(f"{name}.{derived[0]}: found a rule on two rows with a derived column, expected others")
+                self.problems.append(
+                    f"{name}.{derived[0]}: found a rule on two rows with a derived column, expected others"
+                )
             kept.append(_with_owner(constraint, name, by))
         return tuple(kept)
 
@@ -307,7 +313,7 @@ class _Maker:
             unknown = [c for c in keys_read(check, self.database) if c not in columns]
             if check.table == name and unknown and not matched & set(check.tables):
                 self.problems.append(
-                    f"{check.text!r}: found a check of {unknown[0]}, which is made up or derived; expected other columns"
+                    f"{check.text!r}: found a check of {unknown[0]}, which is made up or derived; name others"
                 )
 
     def _rules(self, name: str, columns: Mapping[str, SampleColumn]) -> Iterator[DenialConstraint]:
@@ -318,7 +324,7 @@ class _Maker:
             unknown = sorted(named - set(columns))
             if unknown:
                 self.problems.append(
-                    f"{rule.text!r}: found a check of {unknown[0]}, which is made up or derived; expected other columns"
+                    f"{rule.text!r}: found a check of {unknown[0]}, which is made up or derived; name others"
                 )
             else:
                 yield rule.constraint
@@ -328,6 +334,18 @@ class _Maker:
             if count.where and count.parent == name:
                 most = Column(count_name(name, count.child, self.rules))
                 yield DenialConstraint(predicates=(Comparison(Column(dotted(name, count.column)), Operator.GT, most),))
+
+
+def numbered(level: Level, attributes: Mapping[str, Attribute], rules: DatabaseRules) -> dict[str, Attribute]:
+    """The columns that number the rows of an owner, from 1 to as many as there may be; nothing before that is known."""
+    if not level.numbers:
+        return {}
+    count = attributes[count_name(level.path[-2], level.table, rules)]
+    if not isinstance(count, Integer) or count.max is None:
+        return {}
+    return {
+        name: attributes[name].with_domain(source=count.source, min=1, max=max(count.max, 1)) for name in level.numbers
+    }
 
 
 def free_columns(key: ForeignKey, database: Database) -> tuple[str, ...]:

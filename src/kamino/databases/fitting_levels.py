@@ -6,7 +6,7 @@ several rows, one of a row given another of the same owner. A family is so many 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,21 +14,24 @@ from typing import Any
 import numpy as np
 
 from kamino.constraints import Constraints, DenialConstraint
-from kamino.databases.family_layout import Layout, Level, other_name
+from kamino.databases.family_layout import Layout, Level, nullable, numbered, other_name
 from kamino.databases.level_model import Tilt
 from kamino.databases.siblings import fit_siblings
-from kamino.engine import MemoryMeasurer, encode, share_close
+from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, encode, release_about_rows, share_close
 from kamino.engine.families import Families, OwnedTable
+from kamino.errors import SchemaError
 from kamino.model import order_attributes, plan_marginal
 from kamino.model.marginal.fit_marginal import fit_planned
 from kamino.model.marginal.network import MarginalModel
 from kamino.pipeline.plan.bound_schema import schema_types
 from kamino.pipeline.plan.close_dates import SHARE, choose_bases, kept_by, open_pairs, ordered_dates
 from kamino.pipeline.plan.hints import hints_of, model_attributes
+from kamino.pipeline.plan.planned_discovery import DELTA_PART, ROWS_PART, Discovery
+from kamino.pipeline.settings import Settings
 from kamino.privacy import Gate, Neighbours, multiplier_for
 from kamino.privacy.private import PrivateTable
 from kamino.privacy.sensitivity import Sensitivity
-from kamino.errors import SchemaError
+from kamino.sampling import require
 from kamino.schema import Attribute, Codec, Schema, check_columns
 from kamino.schema.coding.differences import Difference
 
@@ -110,7 +113,9 @@ def shares_of(layout: Layout) -> dict[tuple[str, bool], float]:
     return {key: weight / sum(weights.values()) for key, weight in weights.items()}
 
 
-def fit_database(private: Mapping[str, PrivateTable], layout: Layout, gate: Gate, settings: Any = None) -> FittedDatabase:
+def fit_database(
+    private: Mapping[str, PrivateTable], layout: Layout, gate: Gate, settings: Any = None
+) -> FittedDatabase:
     """Fit a model of each level, spending the gate's budget.
 
     Guarantees:
@@ -131,6 +136,7 @@ def fit_database(private: Mapping[str, PrivateTable], layout: Layout, gate: Gate
             for name in layout.database.private
         }
         families = Families(private, schemas, owned_tables(layout), coins)
+        attributes = _found(families, layout, gate, attributes, settings or Settings())
         whole, shares = gate.gaussian_left(), shares_of(layout)
         fit = FittedDatabase(layout=layout, attributes=attributes, first={}, num_families=0.0, ledger={})
         for level in layout.levels:
@@ -143,6 +149,46 @@ def fit_database(private: Mapping[str, PrivateTable], layout: Layout, gate: Gate
                 made = _with_tilts(families, fit, level, gate, whole * shares[level.table, True])
                 fit = replace(fit, first={**fit.first, level.table: made})
     return replace(fit, ledger=gate.ledger.to_dict(), settings=settings)
+
+
+def _found(
+    families: Families, layout: Layout, gate: Gate, attributes: Mapping[str, Attribute], settings: Settings
+) -> dict[str, Attribute]:
+    """The attributes with domains for those that had none, found level by level within a part of the budget."""
+    missing = {level.table: _missing(level, attributes) for level in layout.levels}
+    number = sum(map(len, missing.values()))
+    found = dict(attributes)
+    if not number:
+        return found
+    rows, whole = layout.rows, gate.gaussian_left()
+    root = layout.levels[0]
+    about = release_about_rows(families.sample(root.sample(rows)), gate, mu_squared=ROWS_PART * whole)
+    share = Discovery(num_columns=number, untyped=False, about_rows=round(about / rows)).share(settings)
+    for level in layout.levels:
+        names = missing[level.table]
+        if not names:
+            continue
+        part = len(names) / number
+        schema = Schema(attributes={name: found[name] for name in names})
+        columns = {name: level.own[name] for name in names}
+        sample = families.sample(replace(level.sample(rows), columns=columns))
+        spend = DiscoveryShare(
+            mu_squared=share * part * whole,
+            delta=settings.delta * DELTA_PART * part,
+            about_rows=float(about),
+        )
+        found |= discover_domains(sample, schema, gate, spend).schema.attributes
+    for level in layout.levels:
+        found |= numbered(level, found, layout.rules)
+        for name in level.context:
+            base = name.replace("[one].", ".")
+            if base != name:
+                found[name] = nullable(found[base])
+    return found
+
+
+def _missing(level: Level, attributes: Mapping[str, Attribute]) -> tuple[str, ...]:
+    return tuple(name for name in level.drawn if not attributes[name].has_domain)
 
 
 def _fit(
@@ -176,11 +222,12 @@ def _fit(
     # What asks more of a date that is a distance is kept by drawing such rows anew.
     redrawn = tuple(c for c in bound if c not in held and set(differences) & set(c.attributes))
     rules = tuple(c for c in bound if c not in held and c not in redrawn)
-    own = (*level.placed, *(n for n in _in_turn(codec, level) if n not in level.placed))
+    tied = _of_drawn(level, schema)
+    own = (*level.placed, *(n for n in _in_turn(codec, level, (*rules, *tied)) if n not in level.placed))
     codes = encode(private, codec)
     noise = multiplier_for(mu_squared - spent)
     modelled = model_attributes(codec)
-    hints = hints_of(Constraints(rules), codec)
+    hints = hints_of(Constraints((*rules, *tied)), codec)
     rng = np.random.default_rng(0)  # what is drawn from a public model is public, and told to nobody
     known = known_rows(fit, level, codec, rng) if len(level.path) > 1 else None
     plan = plan_marginal(
@@ -206,9 +253,7 @@ def _fit(
     )
 
 
-def _with_tilts(
-    families: Families, fit: FittedDatabase, level: Level, gate: Gate, mu_squared: float
-) -> FittedLevel:
+def _with_tilts(families: Families, fit: FittedDatabase, level: Level, gate: Gate, mu_squared: float) -> FittedLevel:
     """Measure how rows of one owner are alike, and add it to what is fitted of their table."""
     from kamino.databases.public_rows import pair_rows
 
@@ -249,10 +294,21 @@ def _allowed(differences: Mapping[str, Difference], level: Level) -> dict[str, D
     return {name: each for name, each in differences.items() if name in level.drawn}
 
 
-def _in_turn(codec: Codec, level: Level) -> tuple[str, ...]:
-    """The own columns in the order in which they are drawn: a date after its base, small ones first."""
+def _of_drawn(level: Level, schema: Schema) -> tuple[DenialConstraint, ...]:
+    """The rules on two rows of a level whose columns are all modelled."""
+    known = tuple(c for c in level.pairs if set(c.attributes) <= set(level.drawn))
+    return tuple(Constraints(known).bind(schema_types(schema)))
+
+
+def _in_turn(codec: Codec, level: Level, rules: Sequence[DenialConstraint]) -> tuple[str, ...]:
+    """The own columns in the order in which they are drawn: a date after its base, small ones first.
+
+    Where rules on two rows make one order cheaper than another, in that.
+    """
     named = {each.name: each for each in model_attributes(codec)}
-    order = order_attributes([named[name] for name in level.drawn])
+    wanted = require(codec, rules)
+    asked = wanted.arrange().sequence if wanted.asks_for_an_order else order_attributes([named[n] for n in level.drawn])
+    order = [name for name in asked if name in level.drawn]
     done: list[str] = []
     while len(done) < len(order):
         for name in order:

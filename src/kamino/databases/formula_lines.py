@@ -1,8 +1,8 @@
 """Formulas of a database: columns that follow from others, from public rows, or from sums and counts of what hangs on.
 
-    lines.price = lines.quantity * parts.price
-    sum(lines.price * (1 - lines.discount)) = orders.total
-    orders.status = case when count(lines where status = 'O') = 0 then 'F' else 'P' end
+lines.price = lines.quantity * parts.price
+sum(lines.price * (1 - lines.discount)) = orders.total
+orders.status = case when count(lines where status = 'O') = 0 then 'F' else 'P' end
 """
 
 from __future__ import annotations
@@ -22,9 +22,66 @@ _AGGREGATE = re.compile(r"\b(sum|count|min|max|avg)\s*\(", re.I)
 AGGREGATES = {"Sum": "sum", "Count": "count", "Min": "min", "Max": "max", "Avg": "avg"}
 #: What an expression may be made of, as sqlglot names it.
 ALLOWED = frozenset(
-    "Column Identifier Literal Boolean Null Add Sub Mul Div Mod IntDiv Neg Paren Case If EQ NEQ LT LTE GT GTE And Or Not "
-    "In Between Is Coalesce Round Abs Floor Ceil Cast TryCast DataType DataTypeParam Interval Var Concat DPipe Lower "
-    "Upper Substring Greatest Least Star Tuple Date TsOrDsToDate Extract Year Month Day Null DPipe Pow Sqrt Sign".split()
+    [
+        "Column",
+        "Identifier",
+        "Literal",
+        "Boolean",
+        "Null",
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Mod",
+        "IntDiv",
+        "Neg",
+        "Paren",
+        "Case",
+        "If",
+        "EQ",
+        "NEQ",
+        "LT",
+        "LTE",
+        "GT",
+        "GTE",
+        "And",
+        "Or",
+        "Not",
+        "In",
+        "Between",
+        "Is",
+        "Coalesce",
+        "Round",
+        "Abs",
+        "Floor",
+        "Ceil",
+        "Cast",
+        "TryCast",
+        "DataType",
+        "DataTypeParam",
+        "Interval",
+        "Var",
+        "Concat",
+        "DPipe",
+        "Lower",
+        "Upper",
+        "Substring",
+        "Greatest",
+        "Least",
+        "Star",
+        "Tuple",
+        "Date",
+        "TsOrDsToDate",
+        "Extract",
+        "Year",
+        "Month",
+        "Day",
+        "Null",
+        "DPipe",
+        "Pow",
+        "Sqrt",
+        "Sign",
+    ]
 ) | frozenset(AGGREGATES)
 
 
@@ -96,9 +153,7 @@ class _Compiler:
         joins = Joins(self.database, table)
         value = self._with_groups(body, joins).sql(dialect="duckdb", identify=True)
         own = quoted(table)
-        groups = "".join(
-            f" left join ({group}) g{i} on g{i}.o = {own}.__row" for i, group in enumerate(self.groups)
-        )
+        groups = "".join(f" left join ({group}) g{i} on g{i}.o = {own}.__row" for i, group in enumerate(self.groups))
         query = f"select {value} as value from {own}{joins.sql()}{groups} order by {own}.__row"
         self.tables |= set(joins.tables)
         return CompiledFormula(
@@ -109,7 +164,7 @@ class _Compiler:
         for node in body.walk():
             if type(node).__name__ not in ALLOWED:
                 raise ConstraintError(
-                    f"found {_kind(node)} in a formula, expected arithmetic, comparisons, case, and sum, count, min, max "
+                    f"found {_kind(node)} in a formula, expected arithmetic, comparisons, case, sum, count, min, max "
                     "or avg of what hangs on the row"
                 )
 
@@ -181,6 +236,7 @@ class Joins:
         self.tables: dict[str, str] = {}
 
     def reach(self, name: str) -> None:
+        """Join a table, and those that lead to it."""
         if name == self.table or name in self.tables:
             return
         path = self.database.path(self.table)
@@ -200,10 +256,13 @@ class Joins:
         """The one foreign key from a table of the path to a public one."""
         keys = [k for each in path for k in self.database[each].foreign_keys if k.references == name]
         if len(keys) != 1 or self.database[name].role is not Role.PUBLIC:
-            raise ConstraintError(f"found {name} in a formula of {self.table}, expected a table above it, or one it names by one key")
+            raise ConstraintError(
+                f"found {name} in a formula of {self.table}, expected a table above it, or one it names by one key"
+            )
         return keys[0]
 
     def sql(self) -> str:
+        """The joins, after the table itself."""
         return "".join(self.tables.values())
 
 
@@ -215,7 +274,7 @@ def evaluate(compiled: CompiledFormula, tables: Mapping[str, Any]) -> Any:
         db.execute("set threads to 1")
         for name in compiled.tables:
             db.register(name, tables[name])
-        return db.execute(compiled.query).to_arrow_table().column("value").combine_chunks()
+        return db.sql(compiled.query).to_arrow_table().column("value").combine_chunks()
 
 
 def in_order(formulas: tuple[Formula, ...], database: Database) -> tuple[CompiledFormula, ...]:
@@ -230,7 +289,9 @@ def in_order(formulas: tuple[Formula, ...], database: Database) -> tuple[Compile
         open_ = {dotted(each.formula.table, each.formula.column) for each in left}
         ready = [each for each in left if not each.reads & open_]
         if not ready:
-            raise ConstraintError(f"found formulas that go in a circle: {'; '.join(each.formula.text for each in left)}")
+            raise ConstraintError(
+                f"found formulas that go in a circle: {'; '.join(each.formula.text for each in left)}"
+            )
         done += ready
         left = [each for each in left if each not in ready]
     return tuple(done)
@@ -271,6 +332,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def parsed(text: str) -> Any:
+    """The tree of an expression of SQL."""
     import sqlglot
     from sqlglot.errors import SqlglotError
 

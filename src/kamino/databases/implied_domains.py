@@ -56,7 +56,9 @@ def _orders(attributes: Mapping[str, Attribute], rules: DatabaseRules) -> Iterat
         pair = [attributes.get(name) for name in (low, high)]
         kinds = {type(each) for each in pair}
         plain = len(kinds) == 1 and kinds <= {Date, Integer}
-        if plain and all(each.has_domain and not each.nullable and _step(each) == 1 for each in pair if each is not None):
+        if plain and all(
+            each.has_domain and not each.nullable and _step(each) == 1 for each in pair if each is not None
+        ):
             yield low, high, _STEP[allowed], rule.text
 
 

@@ -1,4 +1,4 @@
-"""Counting what a written database breaks: rules, keys that name no row, keys twice. By DuckDB, in the tables as read back."""
+"""Counting what a written database breaks: rules, keys that name no row, keys twice; in the tables as read back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from kamino.constraints import Constraints, count_violations
 from kamino.constraints.tree import Column, Comparison, ConstantValue, NullTest, Predicate
-from kamino.databases.formula_lines import CompiledFormula, Joins, quoted
 from kamino.databases.family_layout import Layout
+from kamino.databases.formula_lines import CompiledFormula, Joins, quoted
 from kamino.databases.sql_checks import broken_query
 from kamino.databases.table_rules import RowRule
 from kamino.pipeline.plan.bound_schema import schema_types
@@ -60,7 +60,9 @@ class _Counter:
         self.database = layout.database
         for name, table in self.tables.items():
             db.register(f"_{name}", table)
-            rows = f"create table {quoted(name)} as select *, row_number() over () - 1 as __row from {quoted('_' + name)}"
+            rows = (
+                f"create table {quoted(name)} as select *, row_number() over () - 1 as __row from {quoted('_' + name)}"
+            )
             db.execute(rows)
         for name in layout.database.private:
             self._own(name)
@@ -70,9 +72,7 @@ class _Counter:
         owner = self.database[name].owner
         if owner is None:
             return
-        same = " and ".join(
-            f"c.{quoted(c)} = p.{quoted(p)}" for c, p in zip(owner.columns, owner.to, strict=True)
-        )
+        same = " and ".join(f"c.{quoted(c)} = p.{quoted(p)}" for c, p in zip(owner.columns, owner.to, strict=True))
         self.db.execute(
             f"create or replace table {quoted(name)} as select c.*, p.__row as __owner from {quoted(name)} c "
             f"left join {quoted(owner.references)} p on {same}"
@@ -100,12 +100,15 @@ class _Counter:
             yield (
                 numbered.text,
                 self._number(
-                    f"select __owner from {own} group by __owner having min({column}) <> 1 or max({column}) <> count(*) "
+                    f"select __owner from {own} group by __owner having min({column}) <> 1 "
+                    f"or max({column}) <> count(*) "
                     f"or count(distinct {column}) <> count(*)"
                 ),
             )
         for said in rules.cardinalities:
-            counted = f"select p.__row, count(c.__row) as n from {quoted(said.parent)} p left join {quoted(said.child)} c "
+            counted = (
+                f"select p.__row, count(c.__row) as n from {quoted(said.parent)} p left join {quoted(said.child)} c "
+            )
             counted += "on c.__owner = p.__row group by 1"
             yield said.text, self._number(f"select 1 from ({counted}) where n < {said.least} or n > {said.most}")
         for each in rules.counts:
@@ -135,7 +138,7 @@ class _Counter:
         attribute = self.database[formula.table].known[formula.column]
         apart = "v.value is distinct from t.value"
         if isinstance(attribute, Real):
-            half = f"{0.5001 * 10.0 ** -attribute.decimals!r} + 1e-9 * abs(v.value)"
+            half = f"{0.5001 * 10.0**-attribute.decimals!r} + 1e-9 * abs(v.value)"
             apart = f"(v.value is null) <> (t.value is null) or abs(v.value - t.value) > {half}"
         own = quoted(formula.table)
         values = compiled.query.replace("select ", f"select {own}.__row as r, ", 1)
@@ -167,7 +170,9 @@ class _Counter:
             names = ", ".join(map(quoted, table.key))
             null = " or ".join(f"{quoted(c)} is null" for c in table.key)
             twice = self._number(f"select {names} from {quoted(name)} group by {names} having count(*) > 1")
-            found[f"{name}({', '.join(table.key)})"] = twice + self._number(f"select 1 from {quoted(name)} where {null}")
+            found[f"{name}({', '.join(table.key)})"] = twice + self._number(
+                f"select 1 from {quoted(name)} where {null}"
+            )
         return found
 
 

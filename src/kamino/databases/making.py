@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from kamino.arrays import IntArray
 from kamino.databases.drawing import DrawnTable
-from kamino.databases.fitting_levels import FittedDatabase
 from kamino.databases.family_layout import Layout, free_columns
+from kamino.databases.fitting_levels import FittedDatabase
 from kamino.databases.formula_lines import Joins, evaluate, quoted
 from kamino.databases.sql_checks import identified
 from kamino.schema import Attribute, Codec, Key, Real, Schema
@@ -116,14 +116,18 @@ def chosen_rows(layout: Layout, key: ForeignKey, tables: Mapping[str, pa.Table])
                 order = np.random.default_rng(0).permutation(table.num_rows)
                 table = table.append_column("__order", pa.array(order))
             db.register(name, table)
-        query = f"select {own}.__row as r, {firsts} from {own}{joins.sql()} left join {other} on {on} group by 1 order by 1"
-        found = db.execute(query).to_arrow_table()
+        query = (
+            f"select {own}.__row as r, {firsts} from {own}{joins.sql()} left join {other} on {on} group by 1 order by 1"
+        )
+        found = db.sql(query).to_arrow_table()
     return {c: found.column(c).combine_chunks() for c in free}
 
 
 def _typed(values: pa.Array, attribute: Attribute) -> pa.Array:
     """What a formula gave, in the type of its column."""
     if isinstance(attribute, Real):
-        numbers = np.round(np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)), attribute.decimals)
+        numbers = np.round(
+            np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)), attribute.decimals
+        )
         return pa.array(numbers, mask=np.isnan(numbers)).cast(attribute.arrow_type, safe=False)
     return values.cast(attribute.arrow_type, safe=False)

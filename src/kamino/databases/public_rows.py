@@ -15,8 +15,9 @@ from kamino.databases.siblings import PairRows
 from kamino.model.marginal.known_rows import KnownRows
 from kamino.schema import Codec
 
-#: So many families are drawn: the error of their counts is then far below that of what is measured.
-FAMILIES = 60_000
+#: So many families are drawn: the error of their counts is then below that of what is measured; fewer where there are
+#: few, whose noise is larger.
+FAMILIES, FOR_EACH, LEAST = 60_000, 20, 400
 #: So many are enough for pairs, of which whole rows are gone through again and again.
 PAIRS = 15_000
 
@@ -35,6 +36,11 @@ class _Chain:
         self.columns = {name: codes[kept] for name, codes in self.columns.items()}
 
 
+def _number(fitted: FittedDatabase, most: int) -> int:
+    """How many families are drawn: follows from the noisy number of families."""
+    return int(min(max(FOR_EACH * fitted.num_families, LEAST), most))
+
+
 def known_rows(fitted: FittedDatabase, level: Level, codec: Codec, rng: np.random.Generator) -> KnownRows | None:
     """What is known of its context before a level is fitted.
 
@@ -44,7 +50,7 @@ def known_rows(fitted: FittedDatabase, level: Level, codec: Codec, rng: np.rando
     chain = _context(fitted, drawer, level, 1)
     if chain is None:
         return None
-    weight = fitted.layout.rows * fitted.num_families / FAMILIES
+    weight = fitted.layout.rows * fitted.num_families / _number(fitted, FAMILIES)
     number = _numbers(fitted, level, chain, rng)
     for name in level.numbers:
         chain.columns[name] = drawer.number_codes(name, number + 1)
@@ -60,7 +66,7 @@ def pair_rows(fitted: FittedDatabase, level: Level, rng: np.random.Generator) ->
     None where no owner has two, as far as the models tell.
     """
     drawer, first = Drawer(fitted=fitted, rng=rng), fitted.first[level.table]
-    drawn = drawer.draw(PAIRS, until=level.table)
+    drawn = drawer.draw(_number(fitted, PAIRS), until=level.table)
     table = drawn[level.table]
     counts = np.bincount(table.owner, minlength=drawn[level.path[-2]].num_rows)
     home = np.arange(len(counts))
@@ -89,7 +95,7 @@ def _context(fitted: FittedDatabase, drawer: Drawer, level: Level, least: int) -
     """One row of each table above a level, in families that have `least` rows of it or more."""
     rules = fitted.layout.rules
     root = fitted.first[level.path[0]]
-    chain = _Chain(columns=drawer.draw_rows(root, {}, FAMILIES))
+    chain = _Chain(columns=drawer.draw_rows(root, {}, _number(fitted, FAMILIES)))
     for i, name in enumerate(level.path[1:], start=1):
         count = count_name(level.path[i - 1], name, rules)
         last = i == len(level.path) - 1
@@ -142,4 +148,3 @@ def _one(
         given[flag] = (rng.random(chain.num_rows) < chance).astype(np.int64)
     found = drawer.draw_rows(level, given, chain.num_rows)
     return {**found, **{name: given[name] for name in (*level.level.numbers, *level.level.placed)}}
-

@@ -1,13 +1,13 @@
 """The rules of a database, read from text: one a line, in the language of constraints with names such as orders.placed.
 
-    orders.customer references customers.id
-    check (orders.placed >= customers.born)
-    lines.zip -> lines.city
-    key (lines.order, lines.line_no)
-    each orders has 1..7 lines
-    number (lines.line_no)
-    count(persons where works = true) = households.workers
-    sum(lines.net) = orders.net
+orders.customer references customers.id
+check (orders.placed >= customers.born)
+lines.zip -> lines.city
+key (lines.order, lines.line_no)
+each orders has 1..7 lines
+number (lines.line_no)
+count(persons where works = true) = households.workers
+sum(lines.net) = orders.net
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def parse_rules(text: str, database: Database, *, source: str = "<rules>") -> Da
             told = fault.message if isinstance(fault, ConstraintError) else str(fault).splitlines()[0]
             errors.append(ConstraintError(told, source=source, line=number, column=1))
     if len(found) > MAX_CONSTRAINTS:
-        errors.append(ConstraintError(f"found more than {MAX_CONSTRAINTS} rules, expected fewer", source=source, line=1))
+        errors.append(
+            ConstraintError(f"found more than {MAX_CONSTRAINTS} rules, expected fewer", source=source, line=1)
+        )
     if errors:
         raise ConstraintErrors(errors)
     checks = tuple(each for each in found if isinstance(each, SqlCheck))
@@ -83,7 +85,9 @@ class _Line:
 
     def __init__(self, text: str, database: Database, source: str, number: int) -> None:
         if len(text) > MAX_LINE_CHARS:
-            raise ConstraintError(f"found a line of {len(text)} characters, expected at most {MAX_LINE_CHARS}; split it")
+            raise ConstraintError(
+                f"found a line of {len(text)} characters, expected at most {MAX_LINE_CHARS}; split it"
+            )
         self.database, self.source, self.number = database, source, number
         self.text = _without_comment(text).strip()
 
@@ -159,6 +163,11 @@ class _Line:
                 raise
             return (self._check(),)
         names = {name.partition(".")[0] for each in parsed for name in each.attributes}
+        if not all(isinstance(p, Comparison | NullTest) for each in parsed for p in each.predicates):
+            # Arithmetic is kept by drawing anew what breaks it.
+            if is_check(self.text) and all(each.is_unary for each in parsed):
+                return (self._check(),)
+            raise ConstraintError("found arithmetic in a rule on two rows of a database, expected plain columns there")
         is_public = any(n in self.database.tables and self.database[n].role is Role.PUBLIC for n in names)
         if is_public and is_check(self.text) and all(each.is_unary for each in parsed):
             return (self._check(),)
@@ -177,7 +186,9 @@ class _Line:
         if not constraint.is_hard:
             raise ConstraintError("found a soft rule of a database, expected hard ones; soft ones are for one table")
         if constraint.reference is not None:
-            raise ConstraintError("found `using` in a database, expected a public table with a foreign key in its place")
+            raise ConstraintError(
+                "found `using` in a database, expected a public table with a foreign key in its place"
+            )
         for name in constraint.attributes:
             if "." not in name:
                 raise ConstraintError(f"found {name!r} without its table, expected a name such as orders.{name}")
@@ -188,7 +199,7 @@ class _Line:
             return RowRule(table=self._lowest(tables), constraint=constraint, text=self.text)
         if len(tables) > 1:
             raise ConstraintError(
-                f"found two rows of {' and '.join(tables)}, expected two rows of one table, or one row and those above it"
+                f"found two rows of {' and '.join(tables)}, expected two of one table, or one row and those above it"
             )
         if self.database[tables[0]].role is Role.PUBLIC:
             raise ConstraintError(f"found a rule of the public table {tables[0]}, which stays as it is; take it out")
@@ -197,6 +208,9 @@ class _Line:
     def _lowest(self, tables: Sequence[str]) -> str:
         """The private table on whose rows a rule speaks: all others are above it, or public and named by it or them."""
         private = [each for each in tables if self.database[each].role is not Role.PUBLIC]
+        naming = [n for n in self.database.private if any(k.references in tables for k in self.database.named_keys(n))]
+        if not private and len(naming) == 1 and len(tables) == 1:
+            private = naming
         if not private:
             raise ConstraintError(f"found a rule of public tables only ({', '.join(tables)}), which stay as they are")
         lowest = max(private, key=lambda each: len(self.database.path(each)))
@@ -213,7 +227,9 @@ class _Line:
         keys = [k for name in path for k in self.database.named_keys(name) if k.references == public]
         if len(keys) != 1:
             found = "no foreign key" if not keys else f"{len(keys)} foreign keys"
-            raise ConstraintError(f"found {found} from {path[-1]} to {public}, expected one that says which row is meant")
+            raise ConstraintError(
+                f"found {found} from {path[-1]} to {public}, expected one that says which row is meant"
+            )
 
     def _check_owned(self, child: str, parent: str) -> None:
         owner = self.database[child].owner
@@ -274,7 +290,11 @@ def _joined(tokens: Sequence[Token], database: Database) -> list[str]:
     while place < len(tokens) - 1:
         token = tokens[place]
         is_name = token.kind in ("name", "quoted")
-        if is_name and token.keyword in ("t1", "t2") and _is_dot(tokens, place + 1):
+        # A table may be called t1: then it has a column behind it, and a tuple variable has a table and a column.
+        is_variable = token.keyword in ("t1", "t2") and (
+            _is_dot(tokens, place + 3) or token.text not in database.tables
+        )
+        if is_name and is_variable and _is_dot(tokens, place + 1):
             found.append(f" {token.text}.")
             place += 2
             continue
@@ -282,7 +302,9 @@ def _joined(tokens: Sequence[Token], database: Database) -> list[str]:
             table, column = token.text, tokens[place + 2].text
             if table not in database.tables:
                 known = database.tables
-                raise ConstraintError(f"found no table {table!r}.{did_you_mean(table, known)} Tables: {', '.join(known)}")
+                raise ConstraintError(
+                    f"found no table {table!r}.{did_you_mean(table, known)} Tables: {', '.join(known)}"
+                )
             whole = dotted(table, column).replace('"', '""')
             found.append(f'"{whole}"' if found and found[-1].endswith(".") else f' "{whole}"')
             place += 3

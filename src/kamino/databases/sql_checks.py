@@ -1,4 +1,4 @@
-"""Conditions of SQL on one row, its owners and the public rows that it names: what the language of constraints cannot say.
+"""Conditions of SQL on one row, its owners and the public rows that it names, which constraints cannot say.
 
     check (lines.received <= lines.shipped + interval 30 day)
     check (weather.hour = floor(flights.scheduled / 100))
@@ -22,7 +22,7 @@ _CHECK = re.compile(r"(check|not)\s*\((.*)\)\s*\Z", re.I | re.S)
 
 def is_check(text: str) -> bool:
     """Whether a line is a check of SQL, as far as its first word goes, on single rows."""
-    return _CHECK.match(text) is not None and re.search(r"\bt[12]\s*\.", text) is None
+    return _CHECK.match(text) is not None and re.search(r"\bt[12]\s*\.\s*\S+?\s*\.", text) is None
 
 
 def columns_of(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -38,7 +38,9 @@ def columns_of(text: str) -> tuple[str, list[tuple[str, str]]]:
     tree = parsed(match[2])
     for node in tree.walk():
         if type(node).__name__ not in ALLOWED or type(node).__name__ in AGGREGATES:
-            raise ConstraintError(f"found {type(node).__name__.lower()} in a check, expected arithmetic, comparisons and case")
+            raise ConstraintError(
+                f"found {type(node).__name__.lower()} in a check, expected arithmetic, comparisons and case"
+            )
     columns = [(each.table, each.name) for each in tree.find_all(exp.Column)]
     bare = [name for table, name in columns if not table]
     if bare:
@@ -107,6 +109,6 @@ def false_rows(checks: Sequence[SqlCheck], database: Database, wide: Any, public
         for name, table in public.items():
             db.register(name, table)
         for check in checks:
-            column = db.execute(wide_query(check, database)).to_arrow_table().column("broken")
+            column = db.sql(wide_query(check, database)).to_arrow_table().column("broken")
             found |= np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
     return found

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from kamino.databases.fitting_levels import FittedDatabase
     from kamino.databases.family_layout import Layout
+    from kamino.databases.fitting_levels import FittedDatabase
     from kamino.databases.table_sets import TableSet
 
 CERTIFICATE = "certificate.json"
@@ -134,9 +134,7 @@ class DatabaseSynthesizer:
         """Everything that was released, with its noise and its cost."""
         return self.fitted.ledger
 
-    def sample(
-        self, num_families: int | None = None, *, scale: float = 1.0, seed: int | None = None
-    ) -> dict[str, Any]:
+    def sample(self, num_families: int | None = None, *, scale: float = 1.0, seed: int | None = None) -> dict[str, Any]:
         """Draw a synthetic database: the private tables by name, of the kind that was fitted.
 
         Args:
@@ -268,15 +266,16 @@ def _check_public(database: Database, public: Mapping[str, pa.Table]) -> None:
             needed |= {c for key in other.foreign_keys if key.references == name for c in key.to}
         missing = sorted(needed - set(table.column_names))
         if missing:
-            raise SchemaError(f"tables.{name}: found no column {missing[0]!r} in the public table, expected it for a key")
+            raise SchemaError(
+                f"tables.{name}: found no column {missing[0]!r} in the public table, expected it for a key"
+            )
         key = list(database[name].key)
         if key and table.select(key).group_by(key).aggregate([]).num_rows != table.num_rows:
-            raise SchemaError(f"tables.{name}: found rows of the public table with one key ({', '.join(key)}), expected all different")
+            raise SchemaError(
+                f"tables.{name}: found rows of the public table with one key ({', '.join(key)}), expected all different"
+            )
 
 
 def _sha256(path: Path) -> str:
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-

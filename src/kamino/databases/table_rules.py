@@ -88,7 +88,7 @@ class CountRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """`column` of `table` is what an expression of SQL says: of the row, its owners, what it names and what hangs on it."""
+    """`column` of `table` is what an expression says of the row, its owners, what it names and what hangs on it."""
 
     table: str
     column: str

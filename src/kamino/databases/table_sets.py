@@ -49,7 +49,9 @@ class FolderTables:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            raise InputError(f"found no folder {self.folder}; expected one with a file for each table, such as orders.csv")
+            raise InputError(
+                f"found no folder {self.folder}; expected one with a file for each table, such as orders.csv"
+            )
 
     def file(self, name: str) -> Path:
         """The file of a table.
@@ -125,7 +127,9 @@ def table_set(tables: object) -> TableSet:
         return FolderTables(tables)
     if isinstance(tables, Mapping):
         return FrameTables(tables)
-    raise InputError(f"found {type(tables).__name__} for the tables of a database; expected a folder, or frames by name")
+    raise InputError(
+        f"found {type(tables).__name__} for the tables of a database; expected a folder, or frames by name"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

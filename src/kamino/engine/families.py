@@ -1,8 +1,8 @@
 """Families of rows: what hangs on each row of a root table, and samples of it with so many rows for each family.
 
-A *level* is a table below the root, seen from its families: each row of a level's sample is one root row, one chosen row
-of each table on the path to the level, and, for siblings, two different rows of the last. Which rows are chosen follows
-from keyed hashes of their content: from a family and the coins alone.
+A *level* is a table below the root, seen from its families: each row of a level's sample is one root row, one chosen
+row of each table on the path to the level, and, for siblings, two different rows of the last. Which rows are chosen
+follows from keyed hashes of their content: from a family and the coins alone.
 """
 
 from __future__ import annotations

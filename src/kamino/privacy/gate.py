@@ -107,7 +107,7 @@ class Gate:
         return table.take(choose_rows([hash_rows(table, self.unit.column, coins)], self.unit.max_rows))
 
     def family_coins(self) -> bytes:
-        """Return the secret bytes by which rows of a family are chosen, at most `max_rows` for each, whatever others hold.
+        """Return the secret bytes by which rows of a family are chosen, at most `max_rows` for each.
 
         Must come before any release when the unit is a family; whoever calls this keeps to it.
         """

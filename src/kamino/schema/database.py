@@ -87,7 +87,9 @@ class Database:
 
     def __getitem__(self, name: str) -> Table:
         if name not in self.tables:
-            raise SchemaError(f"found no table {name!r}.{did_you_mean(name, self.tables)} Tables: {', '.join(self.tables)}")
+            raise SchemaError(
+                f"found no table {name!r}.{did_you_mean(name, self.tables)} Tables: {', '.join(self.tables)}"
+            )
         return self.tables[name]
 
     @cached_property

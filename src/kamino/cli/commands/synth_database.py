@@ -47,7 +47,7 @@ def synth_database(
     kept = len(written.certificate["rules"])
     lines = (
         str(written),
-        f"Privacy: {privacy['unit']}; epsilon {privacy['epsilon']}, delta {privacy['delta']:g}, one budget for all tables.",
+        f"Privacy: {privacy['unit']}; epsilon {privacy['epsilon']}, delta {privacy['delta']:g}, for all tables.",
         f"Rules kept: {kept}. Keys that name no row: 0. Keys twice: 0.",
         f"Mark: {written.certificate['mark']}.",
     )

@@ -104,7 +104,9 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     ones = [*_first_measurements(frame, histograms), *_measure_bins(measurer, frame, plan, purse)]
     before = purse.spent
     linked = frozenset(a for link in links for a in (link.wide, *link.owners))
-    tied = maps.lefts | {place[name] for name in plan.hints.tied} | (set(place.values()) if known is not None else set())
+    tied = (
+        maps.lefts | {place[name] for name in plan.hints.tied} | (set(place.values()) if known is not None else set())
+    )
     relations = settings.relations.beside(sum(link.share for link in links), _room(plan, taken))
     found = measure_relations(frame, histograms, ones, measurer, purse, relations, without=linked, tied=tied)
     taken += purse.spent - before

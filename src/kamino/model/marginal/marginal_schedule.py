@@ -22,8 +22,8 @@ from kamino.model.marginal.columns.histogram import (
 )
 from kamino.model.marginal.columns.periods import PHASE_SHARE
 from kamino.model.marginal.frame import positions
-from kamino.model.marginal.known_rows import KnownRows
 from kamino.model.marginal.graph.junction import Clique
+from kamino.model.marginal.known_rows import KnownRows
 from kamino.model.marginal.maps.links import MOST_LINK_CELLS, can_link
 from kamino.model.marginal.maps.part_maps import Following
 from kamino.model.marginal.maps.partners import INDEPENDENCE

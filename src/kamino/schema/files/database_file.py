@@ -83,7 +83,10 @@ def read_database(text: str, *, source: str = "") -> Database:
     try:
         file = _DatabaseFile.model_validate(content)
     except ValidationError as error:
-        fields = {**_fields_by_kind(), "": [*_DatabaseFile.model_fields, *_TableFile.model_fields, *_Reference.model_fields]}
+        fields = {
+            **_fields_by_kind(),
+            "": [*_DatabaseFile.model_fields, *_TableFile.model_fields, *_Reference.model_fields],
+        }
         lines = explain(error, place=name, position=lambda path: position_in(node, path), fields=fields)
         raise SchemaError(lines) from None
     problems: list[str] = []
@@ -100,7 +103,9 @@ def read_database(text: str, *, source: str = "") -> Database:
 def _table(name: str, file: _TableFile, keys: Mapping[str, tuple[str, ...]], problems: list[str]) -> Table:
     schema = Schema(attributes=file.attributes) if file.attributes is not None else None
     found = tuple(
-        ForeignKey(table=name, columns=each.columns, references=each.references, to=each.to or keys.get(each.references, ()))
+        ForeignKey(
+            table=name, columns=each.columns, references=each.references, to=each.to or keys.get(each.references, ())
+        )
         for each in file.foreign_keys
     )
     problems += [
@@ -112,9 +117,7 @@ def _table(name: str, file: _TableFile, keys: Mapping[str, tuple[str, ...]], pro
     return Table(name=name, role=role, schema=schema, key=file.key, foreign_keys=found, owner=owner, order=file.order)
 
 
-def _role(
-    name: str, text: str, found: tuple[ForeignKey, ...], problems: list[str]
-) -> tuple[Role, ForeignKey | None]:
+def _role(name: str, text: str, found: tuple[ForeignKey, ...], problems: list[str]) -> tuple[Role, ForeignKey | None]:
     if text in (Role.ROOT, Role.PUBLIC):
         return Role(text), None
     said = _OWNED.match(text)
