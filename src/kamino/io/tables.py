@@ -13,7 +13,7 @@ import pyarrow as pa
 from kamino.advice import dropping
 from kamino.errors import InputError
 from kamino.io.databases.credentials import shown_source
-from kamino.io.databases.sql import is_url, read_sql, split_table
+from kamino.io.databases.sql import is_url, no_query, read_sql, split_table, unknown_kind
 from kamino.io.formats.dialect import Dialect
 from kamino.io.normalise import Choose, chosen_columns, every_column
 from kamino.io.registry import FILES, SPARK, FileKind, database_kind
@@ -68,7 +68,8 @@ class Reading:
     @property
     def cells(self) -> WrittenCells:
         """How cells are written."""
-        assert not isinstance(self.nulls_of, Mapping) and not isinstance(self.numbers, Mapping), "they were read"
+        assert isinstance(self.nulls_of, tuple), "it was read"
+        assert isinstance(self.numbers, tuple), "it was read"
         return WrittenCells(nulls=self.nulls, nulls_of=self.nulls_of, numbers=self.numbers)
 
     def with_cells(self, schema: Schema | None) -> Reading:
@@ -148,19 +149,9 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
     how = reading if query is None else replace(reading, query=query)
     choose = how.chosen if how.columns or how.drop else every_column
     table = _read(source, how, private=private, choose=choose)
-    _refuse_unknown(how, table.column_names)
+    how.cells.refuse_unknown(table.column_names)
     # Readers of files without types do this before they find types.
     return table if is_untyped(source) else how.cells.read(table)
-
-
-def _refuse_unknown(reading: Reading, names: list[str]) -> None:
-    """Refuse ways of writing of a column that is not read."""
-    for name, _ in (*reading.cells.nulls_of, *reading.cells.numbers):
-        if name not in names:
-            raise InputError(
-                f"found no column {name!r} in the table, whose cells are said to be written in some way."
-                f"{did_you_mean(name, names)} Columns: {', '.join(names)}"
-            )
 
 
 def is_untyped(source: object) -> bool:
@@ -190,11 +181,11 @@ def _read(source: object, reading: Reading, *, private: bool, choose: Choose) ->
         whole = pa.concat_tables(open_stream(source, query, private=private).parts())
         return chosen_columns(whole, choose, where="Spark")
     if isinstance(source, str) and is_url(source):
+        if database_kind(source) is None:
+            raise unknown_kind(source)
         url, table = split_table(source) if query is None else (source, None)
         if query is None and table is None:
-            raise InputError(
-                "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
-            )
+            raise no_query()
         return read_sql(url, str(table) if query is None else query, private=private, choose=choose)
     kind = _own_kind(source)
     if query is not None and (kind is None or not kind.takes_query):
