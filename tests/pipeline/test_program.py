@@ -195,3 +195,35 @@ def test_a_neural_run_may_have_other_rows_than_were_asked_for() -> None:
     made = Synthesizer(schema, epsilon=1.0, seed=1, backend="neural")
     made.fit(visits().select(["age", "city"]), num_rows=20)
     assert made.sample(5, seed=1).num_rows == 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_maps_of_few_steps_stay_within_the_plan(seed: int, tmp_path: Any) -> None:
+    """A map, public or learned, tells the values of its right side apart: more cells than bins of quantiles have."""
+    (tmp_path / "z.csv").write_text("zone,age\nx,3\ny,84\nz,41\n")
+    (tmp_path / "r.dc").write_text("zone -> age using z.csv\nday -> year\ntime -> hour\n")
+    rng = np.random.default_rng(seed)
+    day = np.datetime64("1900-01-01") + rng.integers(0, 40_000, 200 + 300 * seed)
+    zone, time = rng.integers(0, 3, len(day)), rng.integers(0, 1_000, len(day))
+    schema = Schema(
+        attributes={
+            "zone": Categorical(values=["x", "y", "z"]),
+            "age": Integer(min=0, max=99),
+            "day": Date(min=dt.date(1900, 1, 1), max=dt.date(2012, 12, 31)),
+            "year": Integer(min=1900, max=2012),
+            "time": Integer(min=0, max=999),
+            "hour": Integer(min=0, max=99),
+        }
+    )
+    table = pa.table(
+        {
+            "zone": np.array(["x", "y", "z"])[zone],
+            "age": np.array([3, 84, 41])[zone],
+            "day": day,
+            "year": day.astype("datetime64[Y]").astype(int) + 1970,
+            "time": time,
+            "hour": time // 10,
+        }
+    )
+    made = Synthesizer(schema, tmp_path / "r.dc", epsilon=(1.0, 100.0)[seed % 2], seed=seed).fit(table)
+    assert made.sample(5, seed=1).num_rows == 5

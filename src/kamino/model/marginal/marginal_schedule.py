@@ -233,9 +233,14 @@ class _Draft:
         """The most bins of each attribute."""
         limits = BinLimits(least_rows=0.0, parts=self.settings.parts, masses=self.settings.masses)
         found = {attribute.name: most_bins(attribute, limits) for attribute in self.attributes}
-        for x, _ in stepping_pairs(self.attributes, self.hints, self.settings):
+        steps = list(stepping_pairs(self.attributes, self.hints, self.settings))
+        steps += [(each.left, each.right) for each in (*self.hints.known, *self.hints.following)]
+        sizes = {attribute.name: attribute.size for attribute in self.attributes}
+        # A map of few steps cuts its left side at them, and tells every value of its right side apart.
+        for x, y in dict.fromkeys(steps):
             found[x] += MOST_STEPS
-        return found
+            found[y] = max(found[y], sizes[y])
+        return {name: min(sizes[name], most) for name, most in found.items()}
 
     @property
     def comparisons(self) -> int:
