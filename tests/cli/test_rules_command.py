@@ -29,6 +29,8 @@ check (upper(t) in ('X', 'Y'))
 check (case when a > 1 then m else 3 end < 4)
 check (t ~ '^[a-y]$')
 check (coalesce(b, 2) + a != 5)
+key (lower(t)) where a <= 2
+key (m) where b = 1
 count per (b) <= 2
 """
 TABLE = pa.table(
