@@ -18,7 +18,7 @@ from kamino.constraints.language.term_text import print_term
 from kamino.constraints.terms.canonical_terms import applied, compared, is_true
 from kamino.constraints.terms.evaluation import evaluate, values_of
 from kamino.constraints.terms.exact import Numbers
-from kamino.constraints.terms.term import Apply, Term
+from kamino.constraints.terms.term import Apply, Term, renamed_predicate
 from kamino.constraints.terms.term_types import bound_term, type_of
 from kamino.constraints.tree import (
     NOWHERE,
@@ -327,3 +327,13 @@ def test_sums_agree_with_duckdb() -> None:
     got = duckdb.sql("select x % 3 + floor(x / 4) * 2 - abs(x), isodow(d) * 100 + week(d) from cells").fetchall()
     columns = {name: cells.column(name) for name in cells.column_names}
     assert [tuple(row) for row in zip(*(evaluate(each.term, columns).to_pylist() for each in mine), strict=True)] == got
+
+
+@pytest.mark.parametrize("text", [text for text in CASES if Constraints.parse(text).items])
+def test_renaming_there_and_back_is_nothing(text: str) -> None:
+    for constraint in Constraints.parse(text):
+        for predicate in constraint.predicates:
+            away = renamed_predicate(predicate, lambda column: Column(f"t.{column.name}", column.tuple))
+            assert all(column.name.startswith("t.") for column in away.columns)
+            back = renamed_predicate(away, lambda column: Column(column.name.removeprefix("t."), column.tuple))
+            assert back == predicate
