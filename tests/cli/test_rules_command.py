@@ -29,6 +29,8 @@ check (upper(t) in ('X', 'Y'))
 check (case when a > 1 then m else 3 end < 4)
 check (t ~ '^[a-y]$')
 check (coalesce(b, 2) + a != 5)
+key (lower(t)) where a <= 2
+key (m) where b = 1
 count per (b) <= 2
 """
 TABLE = pa.table(
@@ -99,3 +101,19 @@ def test_rules_are_imported_and_what_is_left_is_told(here: Path) -> None:
     sql = CliRunner().invoke(app, ["rules", "to", "sql", "rules.dc", "--table", "t"])
     assert sql.exit_code == 0
     assert sql.output.splitlines()[0] == 'ALTER TABLE "t" ALTER COLUMN "a" SET NOT NULL;'
+
+
+def test_a_dump_of_one_table_is_read_whole(here: Path) -> None:
+    (here / "t.csv").write_text("a,b\n1,x\n2,x\n2,y\n")
+    (here / "t.sql").write_text(
+        "CREATE TABLE t (a integer, b text);\nALTER TABLE ONLY t ADD CONSTRAINT p PRIMARY KEY (a);\n"
+        "CREATE UNIQUE INDEX i ON t USING btree (lower(b));\nALTER TABLE t ADD FOREIGN KEY (b) REFERENCES u (v);\n"
+    )
+    done = CliRunner().invoke(app, ["check", "t.csv", "-c", "t.sql", "--json"])
+    assert done.exit_code == 1
+    import json
+
+    counts = {each["text"]: each["violations"] for each in json.loads(done.stdout)["constraints"]}
+    assert counts == {"check (a is not null)": 0, "key (a)": 1, "not (lower(t1.b) = lower(t2.b))": 1}
+    (here / "two.sql").write_text("CREATE TABLE t (a int NOT NULL);\nCREATE TABLE u (a int NOT NULL);\n")
+    assert CliRunner().invoke(app, ["check", "t.csv", "-c", "two.sql"]).exit_code != 0

@@ -12,7 +12,9 @@ from kamino.constraints.group_rules import GroupRule, Measure
 from kamino.constraints.language.expressions import And, Not, as_term
 from kamino.constraints.language.printer import print_constraint, print_derivation, print_rule
 from kamino.constraints.language.sql_text import sql_name, sql_term
-from kamino.constraints.tree import Comparison, NullTest
+from kamino.constraints.terms.canonical_terms import term_of
+from kamino.constraints.terms.term import with_tuple
+from kamino.constraints.tree import Comparison, NullTest, Operator, TermTest, swapped
 from kamino.errors import ConstraintError
 
 Exported = tuple[str, list[str]]
@@ -43,6 +45,23 @@ def _key_names(constraint: DenialConstraint) -> list[str] | None:
     return [predicate.columns[0].name for predicate in constraint.predicates]
 
 
+def partial_key(constraint: DenialConstraint) -> tuple[list[str], str] | None:
+    """The terms of a key over expressions or for some rows, and which rows; None for other rules on pairs."""
+    across = [p for p in constraint.predicates if len({column.tuple for column in p.columns}) == 2]
+    first = {p for p in constraint.predicates if {column.tuple for column in p.columns} == {1}}
+    second = {swapped(p) for p in constraint.predicates if {column.tuple for column in p.columns} == {2}}
+    terms = []
+    for each in across:
+        if not isinstance(each, Comparison | TermTest) or each.op is not Operator.EQ:
+            return None
+        if with_tuple(each.left, 1) != with_tuple(each.right, 1):
+            return None
+        terms.append(sql_term(with_tuple(each.left, 1)))
+    if not terms or first != second:
+        return None
+    return terms, " AND ".join(sql_term(term_of(each)) for each in constraint.predicates if each in first)
+
+
 def query_of(constraint: DenialConstraint, table: str) -> str:
     """A query of the rows, or pairs of rows, that break a rule."""
     if constraint.is_unary:
@@ -59,6 +78,11 @@ def query_of(constraint: DenialConstraint, table: str) -> str:
     if names is not None:
         listed = ", ".join(map(sql_name, names))
         known = " AND ".join(f"{sql_name(name)} IS NOT NULL" for name in names)
+        return f"SELECT {listed} FROM {sql_name(table)} WHERE {known} GROUP BY {listed} HAVING COUNT(*) > 1"
+    key = partial_key(constraint)
+    if key is not None:
+        listed = ", ".join(key[0])
+        known = " AND ".join([*(f"{term} IS NOT NULL" for term in key[0]), *([key[1]] if key[1] else [])])
         return f"SELECT {listed} FROM {sql_name(table)} WHERE {known} GROUP BY {listed} HAVING COUNT(*) > 1"
     raise ConstraintError("it compares rows of any kind with each other")
 
@@ -112,7 +136,12 @@ def _sql(rules: Constraints, table: str) -> Exported:
         try:
             if not each.is_hard:
                 raise ConstraintError("it is soft")
-            lines.append(f"ALTER TABLE {sql_name(table)} {_added(each)};")
+            key = None if each.is_unary or _key_names(each) is not None else partial_key(each)
+            if key is not None:
+                where = f" WHERE {key[1]}" if key[1] else ""
+                lines.append(f"CREATE UNIQUE INDEX ON {sql_name(table)} ({', '.join(key[0])}){where};")
+            else:
+                lines.append(f"ALTER TABLE {sql_name(table)} {_added(each)};")
         except ConstraintError as problem:
             left_out.append(f"{text} ({problem.message})")
     left_out += [f"{print_rule(rule)} (a table declares no rule on groups)" for rule in rules.group_rules]

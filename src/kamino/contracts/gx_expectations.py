@@ -246,7 +246,7 @@ def _casing(e: Expectation) -> Iterable[Statement]:
         raise ConstraintError("it is about a term")
     other = Column(column.name, 2)
     same = compared(applied("lower", column), Operator.EQ, applied("lower", other))
-    return (DenialConstraint(predicates=(same, Comparison(column, Operator.NE, other))),)  # type: ignore[arg-type]
+    return (DenialConstraint(predicates=(same, Comparison(column, Operator.NE, other))),)
 
 
 def _dated(e: Expectation) -> Iterable[Statement]:

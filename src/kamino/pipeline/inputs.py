@@ -51,11 +51,39 @@ def constraints_from(given: ConstraintsInput, *, tell: Callable[[str], None] = l
     if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
         return Constraints.parse("\n".join(given))
     if isinstance(given, os.PathLike) and Path(given).suffix.lower() == ".sql":
-        found, left_out = Constraints.split_ddl(read_text(Path(given), what="constraint file"), source=str(given))
-        for line in left_out:
-            tell(f"{given}: not taken over: {line}")
-        return found
+        return _of_sql(Path(given), tell)
     return _read(given, Constraints.parse, what="constraint")
+
+
+def _of_sql(path: Path, tell: Callable[[str], None]) -> Constraints:
+    """The constraints of a file of SQL: of its one CREATE TABLE, or of all that its statements say of one table.
+
+    Guarantees:
+        Keys of ALTER TABLE and CREATE UNIQUE INDEX are kept as well.  [test_a_dump_of_one_table_is_read_whole]
+    """
+    from kamino.contracts.from_sql import contract_from_sql  # sqlglot is slow to import
+    from kamino.contracts.sql_statements import split_statements
+
+    text = read_text(path, what="constraint file")
+    if sum(1 for _ in split_statements(text)) <= 1:
+        found, lines = Constraints.split_ddl(text, source=str(path))
+        for line in lines:
+            tell(f"{path}: not taken over: {line}")
+        return found
+    contract = contract_from_sql(text, source=str(path))
+    if len(contract.names) > 1:
+        raise ConstraintError(
+            f"found {len(contract.names)} tables in the statements, expected one: {', '.join(contract.names[:10])}; "
+            "import the rules of one with kamino rules import",
+            source=str(path),
+            line=1,
+            column=1,
+        )
+    for each in contract.left_out:
+        tell(str(each))
+    for reference in contract.references:
+        tell(f"{path}: not taken over: {reference.text}")
+    return contract.constraints()
 
 
 def folder_of(given: ConstraintsInput) -> Path:

@@ -85,5 +85,5 @@ def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
     if values.dtype == object:
         values = np.unique(values, return_inverse=True)[1] if len(values) else values.astype(np.int64)
     ends = len(first)
-    sides = values[:ends].astype(np.int64), values[ends:].astype(np.int64)
-    return pa.array(sides[0], mask=~left.valid), pa.array(sides[1], mask=~right.valid)
+    one, other = values[:ends].astype(np.int64), values[ends:].astype(np.int64)
+    return pa.array(one, mask=~left.valid), pa.array(other, mask=~right.valid)

@@ -95,6 +95,8 @@ def as_term(expression: Expression) -> Term:
             return (
                 inner.arguments[0] if isinstance(inner, Apply) and inner.function == "not" else Apply("not", (inner,))
             )
+        case Comparison(left=left, op=Operator.EQ, right=Constant(value=True)):
+            return left
         case Or(parts=parts) if (listed := _list_of_values(parts)) is not None:
             return listed
         case And(parts=parts) | Or(parts=parts):

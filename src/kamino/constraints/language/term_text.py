@@ -63,15 +63,19 @@ def _applied(term: Apply, bare: bool) -> str:
     def shown(argument: Term, level: int) -> str:
         return print_term(argument, bare=bare, level=level)
 
+    def truth(argument: Term, level: int) -> str:
+        """What stands where something true or false does: a column is written as a test of it."""
+        return f"{shown(argument, 5)} = true" if isinstance(argument, Column) else shown(argument, level)
+
     match name, arguments:
         case (("and" | "or"), _):
-            return f" {name} ".join(shown(each, own + 1) for each in arguments)
+            return f" {name} ".join(truth(each, own + 1) for each in arguments)
         case "not", (Apply(function="is_null", arguments=(inner,)),):
             return f"{shown(inner, 5)} is not null"
         case "not", (Apply(function="in" | "like" | "ilike" | "matches" | "imatches") as inner,):
             return print_negated(inner, bare=bare)
         case "not", (inner,):
-            return f"not {shown(inner, own)}"
+            return f"not {truth(inner, own)}"
         case "is_null", (inner,):
             return f"{shown(inner, 5)} is null"
         case "in", (first, *rest):
@@ -79,7 +83,7 @@ def _applied(term: Apply, bare: bool) -> str:
         case "negate", (inner,):
             return f"-{shown(inner, _ATOM)}" if not isinstance(inner, Constant) else f"-({shown(inner, 0)})"
         case "choose", (condition, chosen, other):
-            return f"case when {shown(condition, 0)} then {shown(chosen, 5)} else {shown(other, 5)} end"
+            return f"case when {truth(condition, 0)} then {shown(chosen, 5)} else {shown(other, 5)} end"
     symbol = FUNCTIONS[name].symbol
     if symbol is None:
         return f"{name}({', '.join(shown(each, 0) for each in arguments)})"

@@ -5,11 +5,20 @@ A function of null is null, but for `coalesce`, the null test and the logic of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kamino.constraints.terms.term_functions import FUNCTIONS
-from kamino.constraints.tree import NOWHERE, Column, Constant, Place
+from kamino.constraints.tree import (
+    NOWHERE,
+    Column,
+    Comparison,
+    Constant,
+    NullTest,
+    Place,
+    Predicate,
+    TermTest,
+)
 from kamino.errors import ConstraintError
 from kamino.limits import MAX_DEPTH
 
@@ -62,6 +71,34 @@ def with_tuple(term: Term, number: int) -> Term:
             return replace(term, arguments=tuple(with_tuple(each, number) for each in term.arguments))
         case _:
             return term
+
+
+def renamed(term: Term, to: Callable[[Column], Column]) -> Term:
+    """The term with other columns in the place of its own."""
+    match term:
+        case Column():
+            return to(term)
+        case Apply():
+            return replace(term, arguments=tuple(renamed(each, to) for each in term.arguments))
+        case _:
+            return term
+
+
+def renamed_predicate(predicate: Predicate, to: Callable[[Column], Column]) -> Predicate:
+    """A predicate of any kind with other columns in the place of its own.
+
+    Guarantees:
+        Renaming there and back gives the same.  [test_renaming_there_and_back_is_nothing]
+    """
+    match predicate:
+        case NullTest(column=column, negated=negated):
+            return NullTest(to(column), negated)
+        case Comparison(left=left, op=op, right=Column() as right):
+            return Comparison(to(left), op, to(right))
+        case Comparison(left=left):
+            return replace(predicate, left=to(left))
+        case TermTest(left=first, op=op, right=second):
+            return TermTest(renamed(first, to), op, renamed(second, to))
 
 
 def refuse_depth(term: Term) -> None:

@@ -43,9 +43,18 @@ def draw_in_ranges(task: Task, solved: tuple[DenialConstraint, ...]) -> IntArray
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         mine = rows[begin : begin + _ROWS_AT_ONCE]
         found = ranges_of(task.judge, task.step.attribute, solved, task.columns, mine)
-        drawn = drawing.draw(mine, found.first, found.last, _DRAWN if others else 1)
-        if others:
-            drawn = np.where(task.breaks(others, drawn, mine), DEAD, drawn)
-        best = np.argmax(drawn != DEAD, axis=1)
-        codes[mine] = drawn[np.arange(len(mine)), best]
+        # A sum leaves one code, which needs no weighing: only whether the model and other checks have it at all.
+        alone = found.first == found.last
+        only = np.where(choices.bins_of(np.maximum(found.first, 0))[0] >= 0, found.first, DEAD)
+        codes[mine] = np.where(alone, _without_broken(task, others, only[:, None], mine)[:, 0], DEAD)
+        wide = np.flatnonzero(~alone)
+        drawn = drawing.draw(mine[wide], found.first[wide], found.last[wide], _DRAWN if others else 1)
+        drawn = _without_broken(task, others, drawn, mine[wide])
+        best = np.argmax(drawn != DEAD, axis=1) if len(wide) else wide
+        codes[mine[wide]] = drawn[np.arange(len(wide)), best]
     return task.with_nulls(codes, nulls)
+
+
+def _without_broken(task: Task, others: tuple[DenialConstraint, ...], codes: IntArray, rows: IntArray) -> IntArray:
+    """The codes, a line for each row, `DEAD` where they break a check that leaves no range."""
+    return np.where(task.breaks(others, codes, rows), DEAD, codes) if others else codes
