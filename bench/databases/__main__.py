@@ -104,7 +104,9 @@ def main() -> int:
     names = args.names or sorted(path.parent.name for path in args.folder.glob("*/database.json"))
     fell_short = False
     for name in names:
-        folder, runs, faults, floor = args.folder / name, [], 0, {}
+        folder, faults = args.folder / name, 0
+        runs: list[dict[str, float]] = []
+        floor: dict[str, float] = {}
         for turn in range(args.runs):
             with tempfile.TemporaryDirectory() as scratch:
                 out = Path(scratch) / "out"

@@ -66,7 +66,7 @@ BAD_RULES = {
     "check (visit.day >= patients.born)": "found no table 'visit'. Did you mean 'visits'",
     "check (day >= patients.born)": "without its table",
     "check (notes.tone = visits.kind)": "found visits beside notes",
-    "not (t1.visits.day = t2.doses.number)": "expected two rows of one table",
+    "not (t1.visits.day = t2.doses.number)": "expected two of one table",
     "each visits has 4..1 doses": "expected the smaller number first",
     "each notes has 1 doses": "expected a table and what is owned by it",
     "number (visits.day)": "expected an attribute of type integer",

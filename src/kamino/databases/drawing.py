@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kamino.arrays import FloatArray, IntArray
-from kamino.constraints import print_constraint
+from kamino.constraints import Constraints, DenialConstraint, print_constraint
 from kamino.constraints.counting.count import violations_per_row
 from kamino.databases.family_layout import beside_name, owner_name
 from kamino.databases.fitting_levels import FittedDatabase, FittedLevel
@@ -22,6 +22,7 @@ from kamino.databases.sql_checks import false_rows, keys_read
 from kamino.databases.table_rules import SqlCheck
 from kamino.errors import SamplingError
 from kamino.model.protocol import Conditional
+from kamino.pipeline.plan.bound_schema import schema_types
 from kamino.sampling import DrawOptions, SamplingPlan, build_plan
 from kamino.sampling.sampler import draw_table
 from kamino.schema import Attribute, Codec, Integer, Schema
@@ -312,11 +313,8 @@ def _nobody(fitted: FittedLevel, num_rows: int) -> IntArray | None:
     return np.arange(num_rows) if fitted.level.pairs and len(fitted.level.path) > 1 else None
 
 
-def _bound(rules: tuple[object, ...], codec: Codec) -> object:
-    from kamino.constraints import Constraints
-    from kamino.pipeline.plan.bound_schema import schema_types
-
-    return Constraints(tuple(rules)).bind(schema_types(codec.schema))  # type: ignore[arg-type]
+def _bound(rules: tuple[DenialConstraint, ...], codec: Codec) -> Constraints:
+    return Constraints(rules).bind(schema_types(codec.schema))
 
 
 def _one_of_each(owner: IntArray, num_owners: int, rng: np.random.Generator) -> IntArray:

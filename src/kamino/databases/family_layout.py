@@ -15,7 +15,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from kamino.constraints import DenialConstraint
-from kamino.constraints.tree import Column, Comparison, Operator
+from kamino.constraints.tree import Column, Comparison, NullTest, Operator, Predicate
 from kamino.databases.formula_lines import CompiledFormula, in_order
 from kamino.databases.implied_domains import narrowed
 from kamino.databases.sql_checks import keys_read
@@ -295,15 +295,15 @@ class _Maker:
             equal = all(isinstance(p, Comparison) and p.op is Operator.EQ for p in constraint.predicates)
             if equal and any(dotted(name, c) in numbers for c in names) and names & by:
                 continue  # numbers of one owner differ
-            constraint = _without_made_up(constraint, made_up)
-            if constraint is None:
+            rest = _without_made_up(constraint, made_up)
+            if rest is None:
                 continue
             derived = [each for each in names if dotted(name, each) in self.derived]
             if derived:
                 self.problems.append(
                     f"{name}.{derived[0]}: found a rule on two rows with a derived column, expected others"
                 )
-            kept.append(_with_owner(constraint, name, by))
+            kept.append(_with_owner(rest, name, by))
         return tuple(kept)
 
     def _check_checks(self, name: str, columns: Mapping[str, SampleColumn]) -> None:
@@ -390,12 +390,12 @@ def _with_owner(constraint: DenialConstraint, table: str, by: set[str]) -> Denia
     def named(column: Column) -> Column:
         return replace(column, name=owner_name(table) if column.name in by else dotted(table, column.name))
 
-    found = []
+    found: list[Predicate] = []
     for predicate in constraint.predicates:
         if isinstance(predicate, Comparison):
             right = named(predicate.right) if isinstance(predicate.right, Column) else predicate.right
             found.append(replace(predicate, left=named(predicate.left), right=right))
-        else:
+        elif isinstance(predicate, NullTest):
             found.append(replace(predicate, column=named(predicate.column)))
     return constraint.with_predicates(tuple(found))
 
@@ -416,11 +416,11 @@ def _with_plain_names(constraint: DenialConstraint, table: str) -> DenialConstra
     def plain(column: Column) -> Column:
         return replace(column, name=column.name.removeprefix(f"{table}."))
 
-    found = []
+    found: list[Predicate] = []
     for predicate in constraint.predicates:
         if isinstance(predicate, Comparison):
             right = plain(predicate.right) if isinstance(predicate.right, Column) else predicate.right
             found.append(replace(predicate, left=plain(predicate.left), right=right))
-        else:
+        elif isinstance(predicate, NullTest):
             found.append(replace(predicate, column=plain(predicate.column)))
     return constraint.with_predicates(tuple(found))

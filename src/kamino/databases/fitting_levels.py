@@ -19,6 +19,7 @@ from kamino.databases.level_model import Tilt
 from kamino.databases.siblings import fit_siblings
 from kamino.engine import DiscoveryShare, MemoryMeasurer, discover_domains, encode, release_about_rows, share_close
 from kamino.engine.families import Families, OwnedTable
+from kamino.engine.finding_policy import FINDING
 from kamino.errors import SchemaError
 from kamino.model import order_attributes, plan_marginal
 from kamino.model.marginal.fit_marginal import fit_planned
@@ -26,7 +27,7 @@ from kamino.model.marginal.network import MarginalModel
 from kamino.pipeline.plan.bound_schema import schema_types
 from kamino.pipeline.plan.close_dates import SHARE, choose_bases, kept_by, open_pairs, ordered_dates
 from kamino.pipeline.plan.hints import hints_of, model_attributes
-from kamino.pipeline.plan.planned_discovery import DELTA_PART, ROWS_PART, Discovery
+from kamino.pipeline.plan.planned_discovery import Discovery
 from kamino.pipeline.settings import Settings
 from kamino.privacy import Gate, Neighbours, multiplier_for
 from kamino.privacy.private import PrivateTable
@@ -162,7 +163,7 @@ def _found(
         return found
     rows, whole = layout.rows, gate.gaussian_left()
     root = layout.levels[0]
-    about = release_about_rows(families.sample(root.sample(rows)), gate, mu_squared=ROWS_PART * whole)
+    about = release_about_rows(families.sample(root.sample(rows)), gate, mu_squared=FINDING.rows * whole)
     share = Discovery(num_columns=number, untyped=False, about_rows=round(about / rows)).share(settings)
     for level in layout.levels:
         names = missing[level.table]
@@ -174,7 +175,7 @@ def _found(
         sample = families.sample(replace(level.sample(rows), columns=columns))
         spend = DiscoveryShare(
             mu_squared=share * part * whole,
-            delta=settings.delta * DELTA_PART * part,
+            delta=settings.delta * FINDING.delta * part,
             about_rows=float(about),
         )
         found |= discover_domains(sample, schema, gate, spend).schema.attributes

@@ -194,6 +194,8 @@ def _predicate(predicate: Predicate) -> str:
             return f"{_column(left)} {'<>' if op.value == '!=' else op.value} {other}"
         case NullTest(column=column, negated=negated):
             return f"{_column(column)} is {'not ' if negated else ''}null"
+        case _:
+            raise AssertionError("arithmetic is a check of SQL")
 
 
 def _column(column: Column) -> str:

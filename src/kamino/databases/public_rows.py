@@ -19,7 +19,7 @@ from kamino.schema import Codec
 #: few, whose noise is larger.
 FAMILIES, FOR_EACH, LEAST = 60_000, 20, 400
 #: So many are enough for pairs, of which whole rows are gone through again and again.
-PAIRS = 15_000
+PAIRS = 40_000
 
 
 @dataclass(kw_only=True, eq=False)

@@ -26,6 +26,7 @@ from kamino.databases.table_rules import (
     Cardinality,
     CountRule,
     DatabaseRules,
+    Formula,
     Numbering,
     PairRule,
     RowRule,
@@ -71,13 +72,16 @@ def parse_rules(text: str, database: Database, *, source: str = "<rules>") -> Da
         )
     if errors:
         raise ConstraintErrors(errors)
-    checks = tuple(each for each in found if isinstance(each, SqlCheck))
-    kinds = {"rows": RowRule, "pairs": PairRule, "numberings": Numbering, "cardinalities": Cardinality}
-    sorted_out = {name: tuple(each for each in found if isinstance(each, kind)) for name, kind in kinds.items()}
-    counts = tuple(each for each in found if isinstance(each, CountRule))
-    formulas = tuple(each for each in found if type(each).__name__ == "Formula")
-    references = tuple(each for each in found if isinstance(each, ForeignKey))
-    return DatabaseRules(counts=counts, formulas=formulas, checks=checks, references=references, **sorted_out)
+    return DatabaseRules(
+        rows=tuple(each for each in found if isinstance(each, RowRule)),
+        pairs=tuple(each for each in found if isinstance(each, PairRule)),
+        numberings=tuple(each for each in found if isinstance(each, Numbering)),
+        cardinalities=tuple(each for each in found if isinstance(each, Cardinality)),
+        counts=tuple(each for each in found if isinstance(each, CountRule)),
+        formulas=tuple(each for each in found if isinstance(each, Formula)),
+        checks=tuple(each for each in found if isinstance(each, SqlCheck)),
+        references=tuple(each for each in found if isinstance(each, ForeignKey)),
+    )
 
 
 class _Line:
@@ -338,5 +342,7 @@ def _plain(constraint: DenialConstraint) -> DenialConstraint:
                 return replace(predicate, left=plain(left), right=plain(right) if isinstance(right, Column) else right)
             case NullTest(column=column):
                 return replace(predicate, column=plain(column))
+            case _:
+                raise ConstraintError("found arithmetic in a rule of a database on two rows, expected plain columns")
 
     return constraint.with_predicates(tuple(of(each) for each in constraint.predicates))

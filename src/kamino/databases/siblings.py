@@ -85,10 +85,10 @@ def fit_siblings(
     left = mu_squared * (1 - SCORES)
     chosen = _worth(asked, distances / 2, expected, total, deviation / math.sqrt(left))
     targets = {}
-    shares = divide_by_cells([expected[pair].size for pair in chosen]) if chosen else []
+    shares = [float(each) for each in divide_by_cells([expected[pair].size for pair in chosen])] if chosen else []
     measurer.expect([candidates[pair] for pair in chosen])
     for pair, share in zip(chosen, shares, strict=True):
-        multiplier = multiplier_for(left * float(share))
+        multiplier = multiplier_for(left * share)
         noisy = measurer.marginal(candidates[pair].attributes, candidates[pair].binning, noise_multiplier=multiplier)
         counts = np.asarray(noisy, dtype=float).reshape(expected[pair].shape) / total
         targets[pair] = denoised(counts, expected[pair], multiplier * deviation / total, symmetric=pair[0] == pair[1])

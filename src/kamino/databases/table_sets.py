@@ -16,7 +16,8 @@ import pyarrow as pa
 from kamino.errors import InputError
 from kamino.io import read_table
 from kamino.io.frame_types import FrameKind, frame_from, kind_of
-from kamino.io.write import WRITTEN, read_written, write_table
+from kamino.io.registry import WRITTEN
+from kamino.io.write import read_written, write_table
 from kamino.privacy.private import PrivateTable
 from kamino.schema import Schema
 

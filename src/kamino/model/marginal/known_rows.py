@@ -23,7 +23,7 @@ from kamino.schema.coding.joint_codes import flatten_codes
 #: Pairs of known attributes that tell less of each other than this, in nats, are left to independence.
 LEAST_INFORMATION = 0.002
 #: The part of the model's cells that pairs of known attributes may take.
-ROOM = 0.25
+ROOM = 0.06
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
