@@ -66,7 +66,10 @@ _SUMS = ("$1,234.50", "1,234", "(12)", "7 %", "NA", "", "-3", "EUR 5", "1.234,5"
 WRITTEN_CELLS: Mapping[str, Column] = {
     "price": Column(
         plain=_SUMS[:6],
-        odd=(*ODD_TEXTS, *TEXTS, *_SUMS, "-999", "n/a", "((1))", "-(1)", "$", "%", ",", "1,,234", "\u0661", "9" * 400, "1" + ",234" * 30),
+        odd=(
+            *(*ODD_TEXTS, *TEXTS, *_SUMS, "-999", "n/a", "((1))", "-(1)", "$", "%", ",", "1,,234", "\u0661", "9" * 400),
+            "1" + ",234" * 30,
+        ),
     ),
     "comma": Column(plain=("1.234,5", "12,5 €", "-3"), odd=(*ODD_TEXTS, *_SUMS, "1.2.3,4", "1,2,3")),
     "name": Column(plain=("Ann", "NA", "1,5"), odd=(*ODD_TEXTS, "-", " NA ", "na")),

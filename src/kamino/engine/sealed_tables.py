@@ -27,6 +27,7 @@ from kamino.schema import (
 from kamino.schema.dtypes import is_text
 from kamino.schema.files.date_formats import with_asserted_dates, with_formats
 from kamino.schema.files.draft import refuse_too_wide, with_asserted
+from kamino.schema.files.written_numbers import with_numbers
 
 
 def keep_rows(private: PrivateTable, gate: Gate) -> PrivateTable:
@@ -113,7 +114,9 @@ def trusted_schema(private: PrivateTable, *, dated: bool = False) -> Schema:
     rows = open_rows(private)
     if isinstance(rows, pa.Table):
         drafted = draft_schema(rows, trust_domain=True, codes=True)
-        return with_formats(drafted, rows, trust_domain=True) if dated else drafted
+        if not dated:
+            return drafted
+        return with_numbers(with_formats(drafted, rows, trust_domain=True), rows, trust_domain=True)
     refuse_too_wide(len(rows.schema))
     found: dict[str, Attribute] = {}
     for field in rows.schema:

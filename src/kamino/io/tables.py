@@ -68,7 +68,8 @@ class Reading:
     @property
     def cells(self) -> WrittenCells:
         """How cells are written."""
-        assert not isinstance(self.nulls_of, Mapping) and not isinstance(self.numbers, Mapping), "they were read"
+        assert isinstance(self.nulls_of, tuple), "it was read"
+        assert isinstance(self.numbers, tuple), "it was read"
         return WrittenCells(nulls=self.nulls, nulls_of=self.nulls_of, numbers=self.numbers)
 
     def with_cells(self, schema: Schema | None) -> Reading:
@@ -148,19 +149,9 @@ def read_table(source: object, *, query: str | None = None, private: bool = Fals
     how = reading if query is None else replace(reading, query=query)
     choose = how.chosen if how.columns or how.drop else every_column
     table = _read(source, how, private=private, choose=choose)
-    _refuse_unknown(how, table.column_names)
+    how.cells.refuse_unknown(table.column_names)
     # Readers of files without types do this before they find types.
     return table if is_untyped(source) else how.cells.read(table)
-
-
-def _refuse_unknown(reading: Reading, names: list[str]) -> None:
-    """Refuse ways of writing of a column that is not read."""
-    for name, _ in (*reading.cells.nulls_of, *reading.cells.numbers):
-        if name not in names:
-            raise InputError(
-                f"found no column {name!r} in the table, whose cells are said to be written in some way."
-                f"{did_you_mean(name, names)} Columns: {', '.join(names)}"
-            )
 
 
 def is_untyped(source: object) -> bool:

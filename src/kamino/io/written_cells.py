@@ -1,68 +1,26 @@
 """Cells as people write them: numbers with currency signs, thousands, percent or decimal commas, and words for nothing.
 
-How a cell is read follows from that cell and from what is public: options of reading, or the schema. A number is brought
-to its plain spelling, and a word for nothing to null; any other cell stays as it is.
+How a cell is read follows from that cell and from what is public: options of reading, or the schema. A number is
+brought to its plain spelling, and a word for nothing to null; any other cell stays as it is.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kamino.errors import InputError
 from kamino.schema.dtypes import is_text
+from kamino.schema.files.messages import did_you_mean
+from kamino.schema.files.written_numbers import plain_number
 from kamino.schema.numbers import STYLES
 from kamino.schema.table_parts import TableParts
 
 Pairs = tuple[tuple[str, str], ...]
-# No number that people write is longer.
-_LONGEST = 64
-_SPACES = " \u00a0\u202f\u2009"
-_SIGNS = {".": re.escape("."), ",": re.escape(","), " ": f"[{_SPACES}]", "'": "['\u2019]"}
-# Signs of currencies, and three letters such as EUR; `kr` and the like stand behind.
-_MONEY = r"[$\u00a2-\u00a5\u058f\u060b\u09f2\u0e3f\u17db\u20a0-\u20c0\ufdfc]|[A-Z]{3}|(?:US|CA|A|R)\$"
-
-
-@cache
-def _pattern(style: str) -> re.Pattern[str]:
-    """What numbers of a style look like; a sign between thousands may be left out, but never misplaced."""
-    thousands, point = _SIGNS[style[1]], _SIGNS[style[5]]
-    whole = rf"[0-9]+|[0-9]{{1,3}}(?:{thousands}[0-9]{{2,3}})*{thousands}[0-9]{{3}}"
-    number = rf"(?P<whole>{whole})?(?:{point}(?P<part>[0-9]*))?"
-    sign, money, gap = r"[-+\u2212]", rf"(?:{_MONEY})", f"[{_SPACES}]?"
-    return re.compile(
-        rf"(?P<open>\()?(?P<before>{sign})?{gap}{money}?{gap}(?P<inner>{sign})?{number}{gap}(?:{money}|%)?{gap}"
-        rf"(?P<behind>{sign})?(?P<close>\))?"
-    )
-
-
-def plain_number(text: str, style: str) -> str | None:
-    """The plain spelling of a number that is written in a style; None for any other text.
-
-    A number in parentheses is negative; a percent sign is dropped, so that 12.5% becomes 12.5.
-
-    >>> plain_number("$1,234.50", "1,234.5"), plain_number("(1.234,5 €)", "1.234,5"), plain_number("12.5 %", "1,234.5")
-    ('1234.50', '-1234.5', '12.5')
-    >>> plain_number("12,34", "1,234.5") is None
-    True
-    """
-    text = text.strip()
-    if len(text) > _LONGEST:
-        return None
-    found = _pattern(style).fullmatch(text)
-    if found is None or not (found["whole"] or found["part"]) or bool(found["open"]) != bool(found["close"]):
-        return None
-    signs = [found[name] for name in ("before", "inner", "behind") if found[name]]
-    if len(signs) + bool(found["open"]) > 1:
-        return None
-    digits = re.sub(r"[^0-9]", "", found["whole"] or "").lstrip("0") or "0"
-    is_negative = found["open"] is not None or (bool(signs) and signs[0] != "+")
-    return f"{'-' if is_negative else ''}{digits}{'.' + found['part'] if found['part'] else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +50,19 @@ class WrittenCells:
             read = _of_texts(column, change) if is_text(field.type) else _of_values(column, self._empty(field.name))
             table = table.set_column(place, self._field(field), read)
         return table
+
+    def refuse_unknown(self, names: Sequence[str]) -> None:
+        """Refuse ways of writing of a column that is not read.
+
+        Raises:
+            InputError: there is no such column.
+        """
+        for name, _ in (*self.nulls_of, *self.numbers):
+            if name not in names:
+                raise InputError(
+                    f"found no column {name!r} in the table, whose cells are said to be written in some way."
+                    f"{did_you_mean(name, names)} Columns: {', '.join(names)}"
+                )
 
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
         """The schema of a table that was read; a column may hold nulls wherever a word stands for nothing."""
@@ -164,6 +135,9 @@ class WrittenParts:
     source: TableParts
     cells: WrittenCells
 
+    def __post_init__(self) -> None:
+        self.cells.refuse_unknown(self.source.schema.names)
+
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
@@ -204,4 +178,3 @@ def checked_styles(given: Mapping[str, str] | Pairs) -> Pairs:
                 f"{', '.join(map(repr, STYLES))}"
             )
     return pairs
-

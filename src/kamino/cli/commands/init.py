@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,7 @@ from kamino.schema import (
     Datetime,
     Integer,
     Key,
+    Real,
     Schema,
     Source,
     draft_schema,
@@ -39,11 +41,12 @@ from kamino.schema import (
 )
 from kamino.schema.files.date_formats import with_formats
 from kamino.schema.files.draft import with_asserted
-from kamino.schema.files.names import looks_like_code, proposed_range, with_usual_ranges
+from kamino.schema.files.names import looks_like_amount, looks_like_code, proposed_range, with_usual_ranges
+from kamino.schema.files.written_numbers import with_numbers
 
 
 @options(
-    *("data", "output", "trust_domain", "accept", "key", "usual_bounds", "query", *READING, "sdv", "pandera"),
+    *("data", "output", "trust_domain", "accept", "key", "usual_bounds", "look", "query", *READING, "sdv", "pandera"),
 )
 def init(
     data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
@@ -74,6 +77,14 @@ def init(
             help="Take the ranges that names suggest (age, percent, year) as declared: you confirm them.",
         ),
     ] = False,
+    look: Annotated[
+        bool,
+        typer.Option(
+            "--look",
+            help="The cells may be looked at for how numbers and empty cells are written ($1,234.50, NA): the schema "
+            "then says it.",
+        ),
+    ] = False,
     sdv: Annotated[Path | None, typer.Option("--sdv", help="Start from SDV's metadata JSON, not a table.")] = None,
     pandera: Annotated[
         Path | None, typer.Option("--pandera", help="Start from a pandera schema (YAML or JSON) instead of a table.")
@@ -94,19 +105,33 @@ def init(
         schema = schema_from_pandera(read_text(pandera, what="pandera schema"))
     else:
         reading = asked.reading
-        schema = _drafted(str(data), reading, trust_domain=trust_domain, accept=accept, keys=tuple(key or ()))
+        draft = _Draft(trust_domain=trust_domain, accept=accept, look=look, keys=tuple(key or ()))
+        schema = _drafted(str(data), reading, draft)
     by = "as its cells are written" if data is not None and is_untyped(str(data)) else "by the type of the column"
     _tell(schema, by=by if data is not None else "as the file says", confirmed=usual_bounds)
     _write(with_usual_ranges(schema) if usual_bounds else schema, output)
 
 
-def _drafted(data: str, reading: Reading, *, trust_domain: bool, accept: bool, keys: tuple[str, ...]) -> Schema:
+@dataclass(frozen=True, kw_only=True)
+class _Draft:
+    """What the user says of the cells: that domains are public, that values of single persons are, and how they are
+    written; and which columns are keys.
+    """
+
+    trust_domain: bool
+    accept: bool
+    look: bool
+    keys: tuple[str, ...]
+
+
+def _drafted(data: str, reading: Reading, draft: _Draft) -> Schema:
     """A schema by names and types, by what cells of a file without types look like, and by the catalogue of a database.
 
     Guarantees:
         Keys, not-null, enums, checks, comments and references are taken over.  [test_init_takes_over_the_catalogue]
         Values of single persons are not listed, unless that is accepted.  [test_init_lists_no_values_of_one_person]
     """
+    trust_domain, accept, look, keys = draft.trust_domain, draft.accept, draft.look, draft.keys
     table = read_table(data, reading=reading)
     catalogue = read_catalogue(data, reading.query)
     table = with_nulls_as_declared(table, catalogue)
@@ -114,6 +139,7 @@ def _drafted(data: str, reading: Reading, *, trust_domain: bool, accept: bool, k
     schema = draft_schema(table, trust_domain=trust_domain, keys=keys, codes=True, looks=untyped)
     if untyped:
         schema = with_formats(schema, table, trust_domain=trust_domain)
+        schema = with_numbers(schema, table, trust_domain=trust_domain, styles=look or trust_domain)
     declared = {} if catalogue is None else declared_attributes(catalogue, table.schema)
     declared = with_checks(declared, catalogue, table.schema)
     for name, attribute in declared.items():
@@ -124,9 +150,24 @@ def _drafted(data: str, reading: Reading, *, trust_domain: bool, accept: bool, k
     schema = with_person_ids(schema, but=(*keys, *declared))
     if not accept:
         schema = _without_own_values(schema, table)
+    schema = _with_cells(schema, reading)
     for key in catalogue.not_made_up if catalogue is not None else ():
         named = ", ".join(map(print_name, key))
         tell(f"The database declares key ({named}): put that into a constraint file to keep it.")
+    return schema
+
+
+def _with_cells(schema: Schema, reading: Reading) -> Schema:
+    """The schema, which says how cells are written, as the options say."""
+    words, styles = dict(reading.cells.nulls_of), dict(reading.cells.numbers)
+    for name, attribute in schema.attributes.items():
+        said: dict[str, object] = {}
+        if reading.nulls or name in words:
+            said["nulls"] = tuple(dict.fromkeys([*attribute.nulls, *reading.nulls, *words.get(name, ())]))
+        if name in styles and isinstance(attribute, Integer | Real):
+            said["written"] = styles[name]
+        if said:
+            schema = schema.with_attribute(name, type(attribute)(**{**attribute.fields(), **said}))
     return schema
 
 
@@ -166,6 +207,14 @@ def _tell(schema: Schema, *, by: str, confirmed: bool) -> None:
             console.print(f"{name}: {attribute.type}, written as {attribute.format}.", markup=False)
         else:
             console.print(f"{name}: {attribute.type}, {by}.", markup=False)
+        if isinstance(attribute, Integer | Real) and attribute.written is not None:
+            console.print(f"{name}: its numbers are written as {attribute.written}.", markup=False)
+        if isinstance(attribute, Categorical) and not attribute.holds_integers and looks_like_amount(name):
+            console.print(
+                f"{name}: its name is that of an amount. If cells are written as $1,234.50 or 12,5, say "
+                f"--numbers '{name}=1,234.5' (or 1.234,5), or --look to have that found.",
+                markup=False,
+            )
         usual = None if attribute.has_domain else proposed_range(name, attribute)
         if usual is not None and not confirmed:
             low, high = usual

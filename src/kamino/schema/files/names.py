@@ -45,6 +45,17 @@ _NUMBERED = frozenset(
 _NUMBERS = frozenset({"number", "no", "nr", "num", "nbr"})
 _KEYS = re.compile(r"[a-z]{3,}key$")
 
+_AMOUNTS = frozenset(
+    re.findall(
+        r"[a-z]+",
+        """
+        price prices cost costs amount amounts salary wage wages income revenue turnover fee fees payment payments
+        balance total subtotal sum budget spend expense expenses charge charges paid pay rent discount percent pct rate
+        usd eur gbp chf dollars euros
+        """,
+    )
+)
+
 # Ranges by the last word of a name that has one.
 _RANGES: dict[str, tuple[int, int]] = {
     "age": (0, 120),
@@ -72,6 +83,16 @@ _DATES_BY_DEFAULT = (dt.date(1900, 1, 1), dt.date(2099, 12, 31))
 def words_of(name: str) -> tuple[str, ...]:
     """Return the words of a name: `AreaCode`, `area_code` and `area code` have the same."""
     return tuple(word.lower() for word in _WORD.findall(name))
+
+
+def looks_like_amount(name: str) -> bool:
+    """Tell whether the last word of a name is that of an amount, which people write with a currency or thousands.
+
+    >>> looks_like_amount("TotalCost"), looks_like_amount("cost_center")
+    (True, False)
+    """
+    words = words_of(name)
+    return bool(words) and words[-1] in _AMOUNTS
 
 
 def looks_like_code(name: str) -> bool:
