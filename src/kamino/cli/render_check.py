@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from kamino.constraints.tree import Kind, Strength
 from kamino.evaluate.cells import CellCheck
 from kamino.evaluate.checking import ConstraintCheck, TableCheck
 from kamino.evaluate.following import Following
+from kamino.pipeline.plan.expected_other import MostlyOther
 
 NOT_PRIVATE = "Computed from the table itself: for its owner, not for release."
 
@@ -128,8 +130,8 @@ def _print_findings(console: Console, result: TableCheck, *, explain: bool) -> N
         console.print(safe(text, keep="\n"))
 
 
-def print_cells(console: Console, cells: Sequence[CellCheck], *, rows: int) -> None:
-    """The cells of each column that do not fit the schema."""
+def print_cells(console: Console, cells: Sequence[CellCheck], *, rows: int, rare: Sequence[MostlyOther] = ()) -> None:
+    """The cells of each column that do not fit the schema, and the columns of which a run would lose most values."""
     grid = Table()
     grid.add_column("column", overflow="fold")
     for title in ("unreadable", "outside the domain", "null, and may not be", "share"):
@@ -140,11 +142,28 @@ def print_cells(console: Console, cells: Sequence[CellCheck], *, rows: int) -> N
         grid.add_row(safe(each.name), *counts, share, style="red" if each.faults else "")
     console.print(f"{counted(rows, 'row')}, {counted(len(cells), 'column')}: cells that do not fit the schema")
     console.print(grid)
+    for each in cells:
+        for reason, count in each.why:
+            console.print(safe(f"  {each.name}: {counted(count, 'cell')}, {reason}", style="red"), soft_wrap=True)
+    for each in rare:
+        text = f"  {each.name}: about {each.share:.0%} of its cells would become `other`: few rows share a value."
+        console.print(safe(f"{text} {_mend(each)}", style="yellow"), soft_wrap=True)
     broken = sum(1 for each in cells if each.faults)
     fine = f"All cells of {counted(len(cells), 'column')} fit the schema."
     bad = f"{broken} of {counted(len(cells), 'column')} have cells that a run would change."
-    console.print(safe(bad if broken else fine, style="bold red" if broken else "bold green"))
+    lost = f" {counted(len(rare), 'column')} would lose most values, since nobody listed them." if rare else ""
+    style = "bold red" if broken else "bold yellow" if rare else "bold green"
+    console.print(safe((bad if broken else fine) + lost, style=style))
     console.print(safe(NOT_PRIVATE, style="dim"))
+
+
+def _mend(column: MostlyOther) -> str:
+    """What to write into the schema for a column of which a run would lose most values."""
+    if column.written is None:
+        return "List its values, make it `type: key`, or leave it out (--drop)."
+    said = [f'written: "{column.written["written"]}"'] if "written" in column.written else []
+    said += [f"nulls: {json.dumps(column.written['nulls'])}"] if "nulls" in column.written else []
+    return f"Its cells look like numbers: say `{', '.join(['type: real', *said])}`."
 
 
 def _followed(check: ConstraintCheck, found: Following) -> Text:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+from collections import Counter
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
@@ -14,9 +16,12 @@ from numpy.typing import NDArray
 from kamino.schema import Attribute, Boolean, Categorical, Date, Datetime, Integer, Key, Real, Schema, attribute_codec
 from kamino.schema.attributes import GridAttribute
 from kamino.schema.column_types import check_columns
+from kamino.schema.files.date_formats import formats_of
 from kamino.schema.files.reading import read_places
+from kamino.schema.files.written_numbers import NULL_WORDS, plain_number
 from kamino.schema.grid import MAX_SIZE, decimal_of_tick
-from kamino.schema.numbers import coarsest_step
+from kamino.schema.numbers import STYLES, coarsest_step
+from kamino.schema.spelling import NUMBER
 
 Mask = NDArray[np.bool_]
 # Every end of a range is so many whole steps from every other.
@@ -25,12 +30,16 @@ _FINEST = Decimal("0.000001")
 
 @dataclass(frozen=True, kw_only=True)
 class CellCheck:
-    """The cells of one column: `unreadable` are no value of its type, `outside` lie beyond its domain."""
+    """The cells of one column: `unreadable` are no value of its type, `outside` lie beyond its domain.
+
+    why: how unreadable cells are written, and how many are.
+    """
 
     name: str
     unreadable: int
     outside: int
     forbidden_nulls: int
+    why: tuple[tuple[str, int], ...] = ()
 
     @property
     def faults(self) -> int:
@@ -39,7 +48,7 @@ class CellCheck:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for machines."""
-        return asdict(self)
+        return {**asdict(self), "why": dict(self.why)}
 
 
 def check_cells(table: pa.Table, schema: Schema) -> tuple[CellCheck, ...]:
@@ -62,6 +71,7 @@ def add_cells(first: tuple[CellCheck, ...], second: tuple[CellCheck, ...]) -> tu
             unreadable=a.unreadable + b.unreadable,
             outside=a.outside + b.outside,
             forbidden_nulls=a.forbidden_nulls + b.forbidden_nulls,
+            why=tuple((Counter(dict(a.why)) + Counter(dict(b.why))).items()),
         )
         for a, b in zip(first, second, strict=True)
     )
@@ -71,12 +81,40 @@ def _check(column: pa.ChunkedArray, name: str, attribute: Attribute) -> CellChec
     forbidden = 0 if attribute.nullable else column.null_count
     known = column.drop_null()
     unreadable = outside = 0
+    why: Counter[str] = Counter()
     if len(known) and (attribute.has_domain or not isinstance(attribute, Categorical)):
         counts = pa.concat_arrays(known.chunks).value_counts()
         bad, beyond = _faults(counts.field("values"), name, attribute)
         numbers = np.asarray(counts.field("counts"))
         unreadable, outside = int(numbers[bad].sum()), int(numbers[beyond].sum())
-    return CellCheck(name=name, unreadable=unreadable, outside=outside, forbidden_nulls=forbidden)
+        for text, count in zip(counts.field("values").filter(pa.array(bad)).to_pylist(), numbers[bad], strict=True):
+            why[why_unreadable(text, attribute)] += int(count)
+    return CellCheck(
+        name=name, unreadable=unreadable, outside=outside, forbidden_nulls=forbidden, why=tuple(why.most_common())
+    )
+
+
+def why_unreadable(cell: object, attribute: Attribute) -> str:
+    """How a cell is written that is no value of an attribute, and what reads it.
+
+    >>> why_unreadable("$1,234.50", Real())
+    'numbers written as 1,234.5: say `written: "1,234.5"`'
+    """
+    if not isinstance(cell, str):
+        return "other values"
+    if cell.strip() in NULL_WORDS:
+        return f"{cell.strip()}: if that stands for nothing, say `nulls: [{cell.strip()!r}]`"
+    if isinstance(attribute, Integer) and re.fullmatch(NUMBER, cell.strip()):
+        return "numbers with decimals: say `type: real`"
+    if isinstance(attribute, Integer | Real):
+        style = next((each for each in STYLES if plain_number(cell, each) is not None), None)
+        if style is not None:
+            return f'numbers written as {style}: say `written: "{style}"`'
+    if isinstance(attribute, Date | Datetime):
+        shape = next(iter(formats_of(cell)), None)
+        if shape is not None:
+            return f'dates written as {shape}: say `format: "{shape}"`'
+    return "other text: a run makes it null"
 
 
 def _faults(values: pa.Array, name: str, attribute: Attribute) -> tuple[Mask, Mask]:

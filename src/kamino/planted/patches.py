@@ -178,8 +178,8 @@ def half_of_delta() -> Iterator[None]:
 
 def low_threshold() -> AbstractContextManager[None]:
     """A category passes with one row less than its delta allows."""
-    clean = categories._threshold
-    return patched(categories, "_threshold", lambda *given: clean(*given) - 1)
+    clean = categories.least_count
+    return patched(categories, "least_count", lambda *given: clean(*given) - 1)
 
 
 def uncharged() -> AbstractContextManager[None]:

@@ -21,8 +21,10 @@ from kamino.evaluate.checking import as_json, check_parts, check_table
 from kamino.io import Reading, read_table
 from kamino.io.streams.sources import is_large, open_stream, why_not_streamed
 from kamino.io.text import read_text
+from kamino.io.written_cells import WrittenParts
 from kamino.pipeline import Engine
 from kamino.pipeline.inputs import constraints_from, named_by, refuse_unread
+from kamino.pipeline.plan.expected_other import mostly_other
 from kamino.pipeline.plan.references import read_references, typed_like
 from kamino.schema import Schema
 from kamino.schema.table_parts import TableParts
@@ -61,6 +63,7 @@ def check(
     if reading.columns or reading.drop:
         refuse_unread(reading, constraints_from(constraints), declared)
     parts = _open_parts(data, reading, engine, show=show, constraints=constraints)
+    reading = reading.with_cells(declared)
     table = read_table(data, reading=reading) if parts is None else parts.schema.empty_table()
     # Rules are counted as a run reads the table: texts that the schema calls dates or numbers are no texts.
     table = table if declared is None else as_declared(table, declared)
@@ -74,14 +77,16 @@ def check(
         result = check_table(
             table, rules, examples=show, explain=explain, references=references, progress=track("Counting violations")
         )
+    rare = () if declared is None or parts is not None else mostly_other(table, declared)
     if as_json_text:
         document = as_json(result, explain=explain)
         if cells is not None:
             document["cells"] = [each.to_json() for each in cells]
+            document["would_become_other"] = {each.name: each.share for each in rare}
         typer.echo(json_text(document))
     else:
         if cells is not None:
-            print_cells(output_console(), cells, rows=result.rows)
+            print_cells(output_console(), cells, rows=result.rows, rare=rare)
         for line in text_order_notes(rules, value_types(table)):
             output_console().print(safe(f"Note: {line}.", style="yellow"), soft_wrap=True)
         if constraints is not None:
@@ -104,7 +109,10 @@ def _open_parts(
         obstacle = "reference tables are compared with a table in memory"
     if engine is Engine.STREAMED and obstacle is not None:
         raise InputError(f"found --engine streamed, but {obstacle}. Say --engine memory, or leave it out.")
-    return open_stream(data, reading.query) if obstacle is None else None
+    if obstacle is not None:
+        return None
+    parts = open_stream(data, reading.query)
+    return WrittenParts(source=parts, cells=reading.cells) if reading.cells else parts
 
 
 def _names_a_reference(constraints: Path | None) -> bool:
@@ -119,6 +127,5 @@ def _count_cells(data: str, reading: Reading, schema: Schema, *, in_parts: bool)
     """The cells that do not fit a schema; the table is read as a run reads it."""
     if not in_parts:
         return check_cells(read_table(data, reading=named_by(reading, data, schema), private=True), schema)
-    return reduce(
-        add_cells, (check_cells(part, schema) for part in open_stream(data, reading.query, private=True).parts())
-    )
+    parts = WrittenParts(source=open_stream(data, reading.query, private=True), cells=reading.cells)
+    return reduce(add_cells, (check_cells(part, schema) for part in parts.parts()))

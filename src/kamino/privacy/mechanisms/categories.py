@@ -69,7 +69,7 @@ def release_categories(
     unit = gate.sensitivity(Sensitivity.of_histogram(len(columns)))
     deviation = gate.deviation(noise_multiplier, unit)
     scale = scale_for(deviation) if deviation else 0.0
-    threshold = _threshold(scale, delta / len(columns), gate.unit.max_rows) if deviation else 1
+    threshold = least_count(scale, delta / len(columns), gate.unit.max_rows) if deviation else 1
     noise: Events = ((unit.event(deviation), 1),)
     rare: Events = ((DeltaEvent(delta=delta if deviation else 0.0), 1),)
     entry = Entry(
@@ -130,6 +130,6 @@ def count_categories(values: Iterable[Any]) -> Mapping[Category, int]:
     return counts
 
 
-def _threshold(scale: float, delta: float, max_rows: int) -> int:
+def least_count(scale: float, delta: float, max_rows: int) -> int:
     """Return the T of the proof: for each number j of own categories, all stay below T but for delta."""
     return max(max_rows - own + 1 + threshold_for(scale, delta / own) for own in range(1, max_rows + 1))

@@ -92,15 +92,30 @@ def with_numbers(schema: Schema, table: pa.Table, *, trust_domain: bool = False,
         is_text = pa.types.is_string(table.schema.field(name).type)
         if not is_text or not isinstance(attribute, Categorical) or looks_like_code(name):
             continue
-        found = table.column(name).combine_chunks().value_counts()
-        counts = dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))
-        number = _number_of({text: count for text, count in counts.items() if text is not None}, styles=styles)
+        number = _number_of(_counted(table.column(name)), styles=styles)
         if number is not None:
             schema = schema.with_attribute(name, _attribute(number[0], number[1], trust_domain=trust_domain))
     return schema
 
 
 Said = dict[str, object]
+
+
+def read_as_numbers(column: pa.ChunkedArray) -> Said | None:
+    """How the cells of a column of text are written, if it is one of numbers, for a schema to say; else None.
+
+    >>> read_as_numbers(pa.chunked_array([["$1,234.50", "NA", "$7"]]))
+    {'written': '1,234.5', 'nulls': ('NA',)}
+    """
+    found = _number_of(_counted(column), styles=True) if pa.types.is_string(column.type) else None
+    return None if found is None else found[0]
+
+
+def _counted(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each text of a column occurs."""
+    found = column.combine_chunks().value_counts()
+    pairs = zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True)
+    return {text: count for text, count in pairs if text is not None}
 
 
 def _number_of(counts: Mapping[str, int], *, styles: bool) -> tuple[Said, list[Decimal]] | None:
