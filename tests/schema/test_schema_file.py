@@ -91,7 +91,7 @@ attributes:
         "schema.yaml:1:7: unit: found 5, expected text (in quotes, if it looks like a number)",
         "schema.yaml:3:29: attributes.age.min: found 'abc', expected an integer",
         "schema.yaml:3:40: attributes.age.maxx: is no known field. Did you mean 'max'? "
-        "Fields: type, description, dtype, max, min, nullable, source, step.",
+        "Fields: type, description, dtype, max, min, nullable, nulls, source, step, written.",
         f"schema.yaml:4:10: attributes.state: type: found 'catgorical', expected one of {kinds}. "
         "Did you mean 'categorical'?",
         f"schema.yaml:5:6: attributes.x: type is missing, expected one of {kinds}",

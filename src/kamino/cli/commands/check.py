@@ -77,7 +77,7 @@ def check(
         result = check_table(
             table, rules, examples=show, explain=explain, references=references, progress=track("Counting violations")
         )
-    rare = () if declared is None or parts is not None else mostly_other(table, declared)
+    rare = () if declared is None else mostly_other([table] if parts is None else parts.parts(), declared)
     if as_json_text:
         document = as_json(result, explain=explain)
         if cells is not None:

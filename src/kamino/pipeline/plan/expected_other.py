@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kamino.pipeline.plan.planned_discovery import Discovery, planned_domains
 from kamino.pipeline.settings import Settings
@@ -15,7 +14,7 @@ from kamino.privacy import Gate, Sensitivity
 from kamino.privacy.discrete_gaussian import scale_for
 from kamino.privacy.mechanisms.categories import least_count
 from kamino.schema import Categorical, Schema
-from kamino.schema.files.written_numbers import read_as_numbers
+from kamino.schema.files.written_numbers import count_texts, read_as_numbers
 
 # A column whose cells are lost in more than this part is useless, as for what a run finds.
 _HALF = 0.5
@@ -30,22 +29,32 @@ class MostlyOther:
     written: Mapping[str, object] | None
 
 
-def mostly_other(table: pa.Table, schema: Schema, settings: Settings | None = None) -> tuple[MostlyOther, ...]:
+def mostly_other(
+    tables: Iterable[pa.Table], schema: Schema, settings: Settings | None = None
+) -> tuple[MostlyOther, ...]:
     """The columns of categories without a domain most of whose cells have a value that a run would not find.
 
-    A value is found if about so many rows have it as the noise asks for; by default for a run at epsilon 1.
+    `tables` are the table, or the parts of one. A value is found if about so many rows have it as the noise asks for; by default for a run at epsilon 1.
 
     Guarantees:
         What it expects is what a run loses.  [test_what_would_become_other_is_told]
     """
     settings = Settings() if settings is None else settings
-    names = [n for n in schema.missing_domains if isinstance(schema[n], Categorical) and n in table.column_names]
-    if not names or not table.num_rows or not settings.budget.is_private:
+    names = [name for name in schema.missing_domains if isinstance(schema[name], Categorical)]
+    if not names or not settings.budget.is_private:
         return ()
-    least = _least(schema, names, table.num_rows, settings)
-    shares = {name: _rare(table.column(name), least) for name in names}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in names}
+    num_rows = 0
+    for part in tables:
+        num_rows += part.num_rows
+        for name in names:
+            counts[name].update(count_texts(part.column(name)))
+    if not num_rows:
+        return ()
+    least = _least(schema, names, num_rows, settings)
+    shares = {name: _rare(each, least) for name, each in counts.items()}
     return tuple(
-        MostlyOther(name=name, share=share, written=read_as_numbers(table.column(name)))
+        MostlyOther(name=name, share=share, written=read_as_numbers(counts[name]))
         for name, share in shares.items()
         if share > _HALF
     )
@@ -60,10 +69,7 @@ def _least(schema: Schema, names: list[str], num_rows: int, settings: Settings) 
     return least_count(scale_for(deviation), found.domains(settings).delta / len(names), settings.privacy_unit.max_rows)
 
 
-def _rare(column: pa.ChunkedArray, least: int) -> float:
+def _rare(counts: Mapping[str, int], least: int) -> float:
     """The part of the cells that are not null whose value fewer rows have."""
-    known = column.drop_null()
-    if not len(known):
-        return 0.0
-    counts = np.asarray(pc.value_counts(known).field("counts"))
-    return float(counts[counts < least].sum() / len(known))
+    total = sum(counts.values())
+    return sum(count for count in counts.values() if count < least) / total if total else 0.0

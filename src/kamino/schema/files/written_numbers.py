@@ -92,7 +92,7 @@ def with_numbers(schema: Schema, table: pa.Table, *, trust_domain: bool = False,
         is_text = pa.types.is_string(table.schema.field(name).type)
         if not is_text or not isinstance(attribute, Categorical) or looks_like_code(name):
             continue
-        number = _number_of(_counted(table.column(name)), styles=styles)
+        number = _number_of(count_texts(table.column(name)), styles=styles)
         if number is not None:
             schema = schema.with_attribute(name, _attribute(number[0], number[1], trust_domain=trust_domain))
     return schema
@@ -101,19 +101,19 @@ def with_numbers(schema: Schema, table: pa.Table, *, trust_domain: bool = False,
 Said = dict[str, object]
 
 
-def read_as_numbers(column: pa.ChunkedArray) -> Said | None:
-    """How the cells of a column of text are written, if it is one of numbers, for a schema to say; else None.
+def read_as_numbers(counts: Mapping[str, int]) -> Said | None:
+    """How the texts of a column are written, if it is one of numbers, for a schema to say; else None.
 
-    >>> read_as_numbers(pa.chunked_array([["$1,234.50", "NA", "$7"]]))
+    >>> read_as_numbers({"$1,234.50": 2, "NA": 1, "$7": 1})
     {'written': '1,234.5', 'nulls': ('NA',)}
     """
-    found = _number_of(_counted(column), styles=True) if pa.types.is_string(column.type) else None
+    found = _number_of(counts, styles=True)
     return None if found is None else found[0]
 
 
-def _counted(column: pa.ChunkedArray) -> dict[str, int]:
-    """How often each text of a column occurs."""
-    found = column.combine_chunks().value_counts()
+def count_texts(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each value of a column occurs, as text."""
+    found = column.cast(pa.string()).combine_chunks().value_counts()
     pairs = zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True)
     return {text: count for text, count in pairs if text is not None}
 
