@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ConstraintErrors,
         InputError,
         KaminoError,
+        KaminoWarning,
         LedgerError,
         ModelError,
         PrivacyError,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         WrittenTable,
         verify,
     )
+    from kamino.pipeline.for_owners import check, draft_schema, report, score
     from kamino.privacy import Neighbours
     from kamino.sampling import Sampling
     from kamino.schema import Schema
@@ -63,6 +65,7 @@ __all__ = [
     "InputError",
     "Job",
     "KaminoError",
+    "KaminoWarning",
     "LedgerError",
     "ModelError",
     "Neighbours",
@@ -82,6 +85,10 @@ __all__ = [
     "WeightMode",
     "WrittenTable",
     "__version__",
+    "check",
+    "draft_schema",
+    "report",
+    "score",
     "verify",
 ]
 
@@ -99,9 +106,10 @@ _PIPELINE = (
     "WrittenTable",
 )
 _HOMES = {
-    **{name: "errors" for name in __all__ if name.endswith(("Error", "Errors"))},
+    **{name: "errors" for name in __all__ if name.endswith(("Error", "Errors", "Warning"))},
     **dict.fromkeys(_PIPELINE, "pipeline"),
     "verify": "pipeline",
+    **dict.fromkeys(("check", "draft_schema", "report", "score"), "pipeline.for_owners"),
     "Constraints": "constraints",
     "DatabaseSynthesizer": "databases.synthesizer_of_databases",
     "Neighbours": "privacy",

@@ -63,6 +63,10 @@ class KaminoError(ValueError):
         return visible(super().__str__(), keep="\n")
 
 
+class KaminoWarning(UserWarning):
+    """Something that a user of Python should hear of and may go on with: a weak promise, a column that was lost."""
+
+
 class InputError(KaminoError):
     """A table, file, query or option cannot be used as given."""
 

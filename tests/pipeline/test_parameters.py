@@ -93,7 +93,7 @@ def test_an_unknown_keyword_is_an_error_of_python() -> None:
         ({"schema": 42}, "found a schema of type int; expected a Schema, text, or a Path to a file"),
         ({"schema": {"a": 1}}, "found a schema of type dict"),
         ({"constraints": ["a -> b"]}, "found a constraint of type list; expected Constraints, text, or a Path"),
-        ({"constraints": ["a -> b"]}, 'Of texts in a list, make one: "\\n".join(...)'),
+        ({"constraints": [7]}, "expected Constraints, a list of texts, text, or a Path"),
         ({"constraints": 3}, "found a constraint of type int"),
         ({"epsilon": None}, "found epsilon None; leave it out to have 1.0"),
         ({"value_lists": None}, "found value_lists None; leave it out to have ()"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,26 +16,31 @@ from kamino.io import Reading
 from kamino.io.text import read_text
 from kamino.schema.schema import Schema
 
-SchemaInput = Schema | str | os.PathLike[str] | None
-ConstraintsInput = Constraints | str | os.PathLike[str] | None
+SchemaInput = Schema | str | os.PathLike[str] | Mapping[str, Any] | None
+ConstraintsInput = Constraints | str | os.PathLike[str] | Sequence[str] | None
 Made = TypeVar("Made")
 
 _ENDINGS = (".yaml", ".yml", ".json", ".dc", ".sql", ".txt")
 
 
 def schema_from(given: SchemaInput) -> Schema | None:
-    """The schema that is given: itself, its YAML text, or the path of a file with it.
+    """The schema that is given: itself, its YAML text, what that holds as a mapping, or the path of a file with it.
 
     Guarantees:
         Text is text and a path is a `Path`; one in the place of the other is told.  [test_a_path_given_as_text_is_told]
     """
     if given is None or isinstance(given, Schema):
         return given
+    if isinstance(given, Mapping):
+        from kamino.schema.files.schema_file import schema_from_mapping
+
+        return schema_from_mapping(given)
     return _read(given, Schema.from_yaml, what="schema")
 
 
 def constraints_from(given: ConstraintsInput, *, tell: Callable[[str], None] = lambda line: None) -> Constraints:
-    """The constraints that are given: themselves, their text, or the path of a file with them; None for none.
+    """The constraints that are given: themselves, their text, a list of such, or the path of a file with them; None for
+    none.
 
     A file that ends in `.sql` holds a CREATE TABLE; `tell` is told what of it is not taken over, a line each.
     """
@@ -43,6 +48,8 @@ def constraints_from(given: ConstraintsInput, *, tell: Callable[[str], None] = l
         return Constraints()
     if isinstance(given, Constraints):
         return given
+    if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
+        return Constraints.parse("\n".join(given))
     if isinstance(given, os.PathLike) and Path(given).suffix.lower() == ".sql":
         found, left_out = Constraints.split_ddl(read_text(Path(given), what="constraint file"), source=str(given))
         for line in left_out:
@@ -105,9 +112,8 @@ def _read(given: object, parse: Callable[..., Made], *, what: str) -> Made:
     if isinstance(given, os.PathLike):
         return parse(_text_of_file(Path(given), what=f"{what} file"), source=str(given))
     if not isinstance(given, str):
-        hint = '. Of texts in a list, make one: "\\n".join(...)' if isinstance(given, list | tuple) else ""
         raise InputError(
-            f"found a {what} of type {type(given).__name__}; expected {_CLASSES[what]}, text, or a Path to a file{hint}"
+            f"found a {what} of type {type(given).__name__}; expected {_CLASSES[what]}, text, or a Path to a file"
         )
     if _looks_like_a_path(given):
         raise InputError(
@@ -140,4 +146,4 @@ def _looks_like_a_path(text: str) -> bool:
     return "\n" not in text and text.strip().lower().endswith(_ENDINGS) and "->" not in text and "(" not in text
 
 
-_CLASSES = {"schema": "a Schema", "constraint": "Constraints"}
+_CLASSES = {"schema": "a Schema, a mapping", "constraint": "Constraints, a list of texts"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from kamino.constraints.collection import Constraints
@@ -21,6 +22,24 @@ class Parameterised:
     """
 
     _given: Mapping[str, Any]
+    # What people call a parameter elsewhere, with what to say here.
+    _elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __init_subclass__(cls) -> None:
+        # What `__new__` takes is no part of what people see.
+        signature = inspect.signature(cls.__init__)
+        own = [each for name, each in signature.parameters.items() if name != "self"]
+        cls.__signature__ = signature.replace(parameters=own, return_annotation=inspect.Signature.empty)  # type: ignore[attr-defined]
+
+    def __new__(cls, *given: object, **named: object) -> Self:
+        """Refuse a keyword that is not known, and say which is.
+
+        Guarantees:
+            Names from other libraries are answered.  [test_a_wrong_keyword_is_told_in_one_line]
+        """
+        refuse_unknown(named, cls.__signature__.parameters, cls._elsewhere)  # type: ignore[attr-defined]
+        return super().__new__(cls)
+
     # Parameters that the text shows also where they are as by default.
     _always_shown: ClassVar[tuple[str, ...]] = ()
 
@@ -31,12 +50,7 @@ class Parameterised:
 
     def set_params(self, **params: Any) -> Self:
         """Change some parameters by name and return the object. What was fitted stays as it is until the next fit."""
-        unknown = [name for name in params if name not in self._given]
-        if unknown:
-            raise InputError(
-                f"found unknown parameter {unknown[0]!r}.{did_you_mean(unknown[0], self._given)} "
-                f"Parameters: {', '.join(self._given)}."
-            )
+        refuse_unknown(params, self._given, self._elsewhere)
         self._take({**self._given, **params})
         return self
 
@@ -52,6 +66,14 @@ class Parameterised:
             for name, value in self._given.items()
             if name in self._always_shown or not _same(value, defaults[name])
         }
+
+
+def refuse_unknown(named: Iterable[str], known: Iterable[str], elsewhere: Mapping[str, str]) -> None:
+    """Refuse a parameter that is not known, with what is meant by it here, or the nearest that there is."""
+    for name in named:
+        if name not in set(known):
+            hint = f" {elsewhere[name]}" if name in elsewhere else did_you_mean(name, known)
+            raise InputError(f"found unknown parameter {name!r}.{hint} Parameters: {', '.join(known)}.")
 
 
 def shown_value(value: object) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kamino.constraints.collection import Constraints
 from kamino.constraints.language.printer import print_name
-from kamino.errors import InputError, ModelError
+from kamino.errors import InputError, KaminoWarning, ModelError
 from kamino.pipeline.inputs import constraints_from, folder_of, path_from, schema_from
 from kamino.pipeline.ledgering import LedgerUse
 from kamino.pipeline.parameters import Parameterised
@@ -107,11 +109,23 @@ class Synthesizer(Parameterised):
     """
 
     _always_shown = ("epsilon", "delta")
+    _elsewhere = MappingProxyType(
+        {
+            "random_state": "Say seed=..., for tests only: it marks the run not for release.",
+            "eps": "Say epsilon=....",
+            "privacy_budget": "Say epsilon=... and delta=....",
+            "rules": "Say constraints=....",
+            "metadata": "Say schema=...; kamino.schema.schema_from_sdv reads SDV's.",
+            "drop": "Say fit(table, reading=kamino.Reading(drop=...)).",
+            "columns": "Say fit(table, reading=kamino.Reading(columns=...)).",
+            "num_rows": "Say sample(num_rows) or write(path, num_rows).",
+        }
+    )
 
     def __init__(
         self,
-        schema: Schema | str | os.PathLike[str] | None = None,
-        constraints: Constraints | str | os.PathLike[str] | None = None,
+        schema: Schema | str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        constraints: Constraints | str | os.PathLike[str] | Sequence[str] | None = None,
         *,
         preset: Preset | str = Preset.DEFAULT,
         epsilon: float = 1.0,
@@ -185,6 +199,7 @@ class Synthesizer(Parameterised):
     def fit(
         self,
         table: object,
+        y: None = None,
         *,
         query: str | None = None,
         reading: Reading | None = None,
@@ -200,6 +215,7 @@ class Synthesizer(Parameterised):
 
         Args:
             table: a frame of pandas, polars, pyarrow or Spark; the path of a file; or the URL of a database.
+            y: nothing; it is there for pipelines. Labels are a column of the table.
             query: for a database, a SELECT or the name of a table; for a workbook, the name of a sheet.
             reading: a `kamino.Reading`, which says what columns are read, and how a text file is written.
             num_rows: how many rows will be asked for: constraints that so many cannot satisfy are refused before
@@ -210,13 +226,26 @@ class Synthesizer(Parameterised):
                 stage.
             keep_releases: with a ledger, let the run go on after this returns, until `finish` is called.
         """
+        from kamino.pipeline.output.warned import warnings_of
+
+        if y is not None:
+            raise InputError("found labels as y; put them into the table as a column: fit(table.assign(label=y))")
         job = self.job(table, query=query, reading=reading, num_rows=num_rows, output=output)
         if self._ledger is not None:
             self.finish()
         with quietly(), shown(progress, *FITTING) as told:
             fitted = job.fit(progress=told, keep_releases=keep_releases)
         self._fitted, self._job, self._random, self._catalogue = fitted, job, job.random, job.facts.catalogue
+        for line in warnings_of(fitted):
+            warnings.warn(line, KaminoWarning, stacklevel=2)
         return self
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the synthetic table may not expect of it, a line each, as the certificate has them."""
+        from kamino.pipeline.output.certificate import notes_of
+
+        return notes_of(self.fitted, self.fitted.num_rows)
 
     def dry_run(
         self,

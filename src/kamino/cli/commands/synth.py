@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from kamino.cli.options import (
 from kamino.cli.outputs import certificates_of, refuse_model, refuse_overwriting, refuse_table
 from kamino.cli.render_run import print_run
 from kamino.cli.stage_bar import show_stages
-from kamino.errors import ModelError
+from kamino.errors import KaminoWarning, ModelError
 from kamino.io.atomic import atomic_file
 from kamino.io.databases.credentials import shown_source
 from kamino.io.write import check_spreadsheet_safe
@@ -111,7 +112,10 @@ def synth(
     if use is not None:
         refuse_overwriting(use.path, data, *public)
     with show_stages(*STAGES) as progress, leaving_in_order(synthesizer):
-        synthesizer.fit(data, reading=reading, num_rows=rows, output=output, progress=progress, keep_releases=True)
+        with warnings.catch_warnings():
+            # They are printed with the certificate.
+            warnings.simplefilter("ignore", KaminoWarning)
+            synthesizer.fit(data, reading=reading, num_rows=rows, output=output, progress=progress, keep_releases=True)
         with telling_what_is_spent(
             lambda: synthesizer.ledger,
             settings,

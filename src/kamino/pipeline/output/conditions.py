@@ -61,8 +61,7 @@ def read_condition(codec: Codec, given: Given | None) -> Condition:
     Guarantees:
         An interval holds the values between its ends, the ends among them, and no null.  [test_intervals_hold]
     """
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(f"found given of type {type(given).__name__}; expected a mapping, such as {{'state': 'CA'}}")
+    given = _one_record(given)
     codes, ranges = {}, {}
     for name, value in (given or {}).items():
         if name in codec.groups:
@@ -73,6 +72,31 @@ def read_condition(codec: Codec, given: Given | None) -> Condition:
         else:
             codes[name] = _codes_of(codec[name], name, value)
     return Condition(codes=codes, ranges=ranges)
+
+
+def _one_record(given: object) -> Given | None:
+    """The mapping that is given; a list or a frame of one record is one.
+
+    Raises:
+        InputError: several records are given. Rows drawn for one of them know nothing of those for another, so that
+            keys and dependencies would break between them.
+    """
+    records = given
+    if hasattr(given, "to_dict") and not isinstance(given, Mapping):  # pandas, polars
+        records = given.to_dicts() if hasattr(given, "to_dicts") else given.to_dict("records")
+    elif hasattr(given, "to_pylist"):
+        records = given.to_pylist()
+    if isinstance(records, list | tuple) and len(records) == 1 and isinstance(records[0], Mapping):
+        return records[0]
+    if isinstance(records, list | tuple) and len(records) > 1 and all(isinstance(each, Mapping) for each in records):
+        raise InputError(
+            f"found given with {len(records)} records; expected one, such as {{'state': 'CA'}}, or several values of an "
+            "attribute, {'state': ['CA', 'NY']}: rows that are drawn for each record alone would break keys and "
+            "dependencies together"
+        )
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f"found given of type {type(given).__name__}; expected a mapping, such as {{'state': 'CA'}}")
+    return given
 
 
 def _range_of(attribute: AttributeCodec, name: str, ends: tuple[Any, ...]) -> tuple[int, int]:

@@ -34,7 +34,8 @@ def mostly_other(
 ) -> tuple[MostlyOther, ...]:
     """The columns of categories without a domain most of whose cells have a value that a run would not find.
 
-    `tables` are the table, or the parts of one. A value is found if about so many rows have it as the noise asks for; by default for a run at epsilon 1.
+    `tables` are the table, or the parts of one. A value is found if about so many rows have it as the noise asks for;
+    by default for a run at epsilon 1.
 
     Guarantees:
         What it expects is what a run loses.  [test_what_would_become_other_is_told]

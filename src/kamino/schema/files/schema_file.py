@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
@@ -55,6 +56,24 @@ def read_schema(text: str, *, source: str = "") -> Schema:
         return Schema(attributes=file.attributes, unit=file.unit, max_rows=file.max_rows)
     except SchemaError as error:
         raise SchemaError("\n".join(f"{name}: {line}" for line in str(error).splitlines())) from None
+
+
+def schema_from_mapping(content: Mapping[str, Any]) -> Schema:
+    """The schema that a mapping says, as a file has it: attributes by name, or these under `attributes`.
+
+    >>> schema_from_mapping({"age": {"type": "integer", "min": 0, "max": 120}})["age"].max
+    120
+
+    Raises:
+        SchemaError: everything that is wrong, one line each.
+    """
+    known = set(_SchemaFile.model_fields)
+    whole = dict(content) if "attributes" in content and set(content) <= known else {"attributes": dict(content)}
+    try:
+        file = _SchemaFile.model_validate(whole)
+    except ValidationError as error:
+        raise SchemaError(explain(error, place="schema", fields=_fields_by_kind())) from None
+    return Schema(attributes=file.attributes, unit=file.unit, max_rows=file.max_rows)
 
 
 def _check_names(content: Any, name: str) -> None:
