@@ -2,6 +2,7 @@
 
     KaminoError
     ├── InputError                a table, file or query cannot be read or written
+    │   └── KeywordError          a keyword that is not known; also a `TypeError`
     ├── SchemaError               a schema is wrong in itself, or does not fit the table
     ├── ConstraintError           one constraint is wrong; carries the place in the text
     │   └── UnknownAttributeError names an attribute the schema does not have
@@ -69,6 +70,10 @@ class KaminoWarning(UserWarning):
 
 class InputError(KaminoError):
     """A table, file, query or option cannot be used as given."""
+
+
+class KeywordError(InputError, TypeError):
+    """A keyword is given that is not known."""
 
 
 class SchemaError(KaminoError):

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -72,6 +73,10 @@ class Commands(PlainFlags, typer.core.TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that was asked for, as it is run."""
+        wanted = args[0] if args else ""
+        near = get_close_matches(wanted, COMMANDS, n=1)
+        if near and wanted not in COMMANDS and not wanted.startswith("-"):
+            ctx.fail(f"No such command '{wanted}'. Did you mean {near[0]}")
         name, listed, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name in COMMANDS else listed, rest
 

@@ -11,8 +11,38 @@ def usage_line(problem: Any) -> str:
     """One line for a fault of the command line, and whose help to read."""
     context = getattr(problem, "ctx", None)
     command = context.command_path if context is not None else "kamino"
-    text = problem.format_message()
+    text = _with_nearest(problem.format_message())
     return f"{_in_our_words(problem, text).rstrip('.')}. See {command} --help."
+
+
+# What other tools call a command or an option, with its name here.
+_ELSEWHERE = {
+    **dict.fromkeys(("generate", "create", "make", "run", "fit", "train", "synthesize", "synthesise"), "synth"),
+    **dict.fromkeys(("draft", "schema", "infer", "profile"), "init"),
+    **dict.fromkeys(("validate", "test", "lint"), "check"),
+    **dict.fromkeys(("compare", "evaluate", "quality", "score"), "report"),
+    **dict.fromkeys(("--num-rows", "--num_rows", "--n-rows", "--size", "--count"), "-n"),
+    **dict.fromkeys(("--eps", "--privacy"), "-e"),
+    **dict.fromkeys(("--rules", "--constraint"), "-c"),
+    **dict.fromkeys(("--out", "--output-file"), "-o"),
+    **dict.fromkeys(("--random-state", "--random-seed"), "--seed"),
+    **dict.fromkeys(("--null", "--na", "--na-values", "--null-values"), "--nulls"),
+    **dict.fromkeys(("--delimiter", "--sep"), "--separator"),
+    **dict.fromkeys(("--exclude", "--ignore", "--skip"), "--drop"),
+    **dict.fromkeys(("--person", "--id", "--group"), "--unit"),
+}
+
+
+def _with_nearest(text: str) -> str:
+    """The text with the command or the option that was meant, where another tool calls it so.
+
+    Guarantees:
+        Commands and options of other tools are answered.  [test_what_was_meant_is_named]
+    """
+    found = re.match(r"No such (?:command|option):? '?([-\w]+)'?", text)
+    if found is None or "Did you mean" in text or found[1] not in _ELSEWHERE:
+        return text
+    return f"{text.partition(' (Possible')[0].rstrip('.')}; here it is {_ELSEWHERE[found[1]]}"
 
 
 def fault_line(kind: type[BaseException]) -> str:

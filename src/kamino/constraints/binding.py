@@ -130,9 +130,11 @@ def _unknown(column: Column, types: ValueTypes, constraint: DenialConstraint) ->
 def _unknown_at(column: Column, types: ValueTypes, place: Place) -> ConstraintError:
     at = column.place if column.place.line else place
     names = list(types)
+    near = suggestion(column.name, names)
+    hint = near or f" Is it a text? Texts have single quotes: '{column.name}'."
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return UnknownAttributeError(
-        f"attribute '{column.name}' is not in the schema.{suggestion(column.name, names)} Attributes: {shown}.",
+        f"attribute '{column.name}' is not in the schema.{hint} Attributes: {shown}.",
         source=at.source,
         line=at.line,
         column=at.column,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kamino.advice import dropping
 from kamino.errors import InputError
 from kamino.io.databases.credentials import shown_source
-from kamino.io.databases.sql import is_url, read_sql, split_table
+from kamino.io.databases.sql import is_url, no_query, read_sql, split_table, unknown_kind
 from kamino.io.formats.dialect import Dialect
 from kamino.io.normalise import Choose, chosen_columns, every_column
 from kamino.io.registry import FILES, SPARK, FileKind, database_kind
@@ -181,11 +181,11 @@ def _read(source: object, reading: Reading, *, private: bool, choose: Choose) ->
         whole = pa.concat_tables(open_stream(source, query, private=private).parts())
         return chosen_columns(whole, choose, where="Spark")
     if isinstance(source, str) and is_url(source):
+        if database_kind(source) is None:
+            raise unknown_kind(source)
         url, table = split_table(source) if query is None else (source, None)
         if query is None and table is None:
-            raise InputError(
-                "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
-            )
+            raise no_query()
         return read_sql(url, str(table) if query is None else query, private=private, choose=choose)
     kind = _own_kind(source)
     if query is not None and (kind is None or not kind.takes_query):

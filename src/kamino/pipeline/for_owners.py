@@ -144,7 +144,8 @@ def report(
     if declared is not None:
         one, two = as_declared(one, declared), as_declared(two, declared)
     rules = constraints_from(constraints).bind(value_types(one))
-    return Report(document=internal_report(one, two, rules, schema=declared))
+    document = internal_report(one, two, rules, schema=declared)
+    return Report(document={**document, "sources": {"true": "the true table", "synthetic": "The synthetic table"}})
 
 
 def score(

@@ -138,7 +138,8 @@ def _text_of_file(path: Path, *, what: str) -> str:
         return read_text(path, what=what)
     except KaminoError as problem:
         if "\n" in str(path) or (" " in path.name.strip() and not path.suffix):
-            raise InputError(f"{problem}. Is it the text itself? Then give it as str, not as a Path") from None
+            mend = words("put it into a file, and name that", "give it as str, not as a Path").told()
+            raise InputError(f"{problem}. Is it the text itself? Then {mend}") from None
         raise
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from kamino.constraints.collection import Constraints
-from kamino.errors import InputError
+from kamino.errors import KeywordError
 from kamino.limits import cut
 from kamino.schema.files.messages import did_you_mean
 from kamino.schema.schema import Schema
@@ -73,7 +73,7 @@ def refuse_unknown(named: Iterable[str], known: Iterable[str], elsewhere: Mappin
     for name in named:
         if name not in set(known):
             hint = f" {elsewhere[name]}" if name in elsewhere else did_you_mean(name, known)
-            raise InputError(f"found unknown parameter {name!r}.{hint} Parameters: {', '.join(known)}.")
+            raise KeywordError(f"found unknown parameter {name!r}.{hint} Parameters: {', '.join(known)}.")
 
 
 def shown_value(value: object) -> str:

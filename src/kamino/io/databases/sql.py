@@ -10,6 +10,7 @@ import re
 
 import pyarrow as pa
 
+from kamino.advice import Advice, words
 from kamino.errors import InputError
 from kamino.io.normalise import Choose, every_column
 
@@ -39,6 +40,16 @@ def split_table(source: str) -> tuple[str, str | None]:
     return (url, table) if mark and is_url(url) and _TABLE_NAME.match(table) else (source, None)
 
 
+def no_query() -> InputError:
+    """The refusal of a database of which no table is named."""
+    return Advice.of(
+        "no-query",
+        "found the address of a database, and no table; expected ",
+        words("-q 'SELECT …' or -q table, or #table behind the address", "query='SELECT …', or query='table'"),
+        ".",
+    ).error(InputError)
+
+
 def read_sql(url: str, query: str, *, private: bool = False, choose: Choose = every_column) -> pa.Table:
     """Run `query`, a SELECT or the name of a table, read-only in the database at `url`.
 
@@ -49,11 +60,36 @@ def read_sql(url: str, query: str, *, private: bool = False, choose: Choose = ev
     from kamino.io.registry import database_kind
 
     kind, statement = database_kind(url), select_statement(query)
-    if kind is not None:
-        return kind.read(url, statement, private, choose)
-    raise InputError(
-        f"found a URL of kind '{scheme_of(url) or ''}', which Kamino cannot read. Expected duckdb:///file.db or "
-        "postgresql://user@host/database, or the path of a file such as .csv or .parquet."
+    if kind is None:
+        raise unknown_kind(url)
+    return kind.read(url, statement, private, choose)
+
+
+# What DuckDB reads of other kinds, by the scheme of an address: it is copied first, in a line that people fill in.
+_BY_DUCKDB = {
+    "sqlite": "SELECT * FROM sqlite_scan('FILE.db', 'TABLE')",
+    "sqlite3": "SELECT * FROM sqlite_scan('FILE.db', 'TABLE')",
+    "mysql": "SELECT * FROM mysql_query('m', 'SELECT * FROM TABLE')",
+    "mariadb": "SELECT * FROM mysql_query('m', 'SELECT * FROM TABLE')",
+    **dict.fromkeys(("s3", "gs", "gcs", "r2", "https", "http", "hf"), "FROM 'ADDRESS'"),
+}
+_ATTACHED = dict.fromkeys(("mysql", "mariadb"), "ATTACH 'host=HOST user=USER database=NAME' AS m (TYPE mysql); ")
+
+
+def unknown_kind(url: str) -> InputError:
+    """The refusal of an address of a kind that is not read, with the line that brings such a table here.
+
+    Guarantees:
+        It holds nothing of the address but its scheme.  [test_no_message_holds_a_password]
+    """
+    scheme = scheme_of(url) or ""
+    found = f"found a URL of kind '{scheme}', which Kamino cannot read. Expected duckdb:///file.db or "
+    found += "postgresql://user@host/database, or the path of a file such as .csv or .parquet."
+    if scheme not in _BY_DUCKDB:
+        return InputError(found)
+    copied = f"{_ATTACHED.get(scheme, '')}COPY ({_BY_DUCKDB[scheme]}) TO 'table.parquet'"
+    return InputError(
+        f'{found} DuckDB reads it; copy the table first, in Python: import duckdb; duckdb.sql("{copied}")'
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kamino.errors import InputError
-from kamino.io.databases.sql import is_table_name, is_url, select_statement, split_table
+from kamino.io.databases.sql import is_table_name, is_url, no_query, select_statement, split_table
 from kamino.io.registry import DatabaseKind, FileKind, database_kind, file_kind
 from kamino.io.streams.many_files import check_file, find_files, is_many
 from kamino.io.streams.spark_session import is_spark_frame
@@ -97,7 +97,5 @@ def _address(source: str, query: str | None) -> tuple[str, str | None]:
 def _open_table(kind: DatabaseKind, url: str, query: str | None, *, private: bool) -> TableParts:
     """Open a table of a database, or the answer to a query."""
     if query is None:
-        raise InputError(
-            "a SQL source needs a query, and none was given. Say query='SELECT ...' or the name of a table."
-        )
+        raise no_query()
     return kind.parts(url, select_statement(query), query.strip() if is_table_name(query) else None, private)

@@ -61,7 +61,7 @@ def read_condition(codec: Codec, given: Given | None) -> Condition:
     Guarantees:
         An interval holds the values between its ends, the ends among them, and no null.  [test_intervals_hold]
     """
-    given = _one_record(given)
+    given = one_record(given)
     codes, ranges = {}, {}
     for name, value in (given or {}).items():
         if name in codec.groups:
@@ -74,8 +74,8 @@ def read_condition(codec: Codec, given: Given | None) -> Condition:
     return Condition(codes=codes, ranges=ranges)
 
 
-def _one_record(given: object) -> Given | None:
-    """The mapping that is given; a list or a frame of one record is one.
+def one_record(given: object) -> Given | None:
+    """The mapping that is given; a list or a frame of one record is one as well.
 
     Raises:
         InputError: several records are given. Rows drawn for one of them know nothing of those for another, so that
@@ -90,8 +90,8 @@ def _one_record(given: object) -> Given | None:
         return records[0]
     if isinstance(records, list | tuple) and len(records) > 1 and all(isinstance(each, Mapping) for each in records):
         raise InputError(
-            f"found given with {len(records)} records; expected one, such as {{'state': 'CA'}}, or several values of an "
-            "attribute, {'state': ['CA', 'NY']}: rows that are drawn for each record alone would break keys and "
+            f"found given with {len(records)} records; expected one, such as {{'state': 'CA'}}, or several values of "
+            "an attribute, {'state': ['CA', 'NY']}: rows that are drawn for each record alone would break keys and "
             "dependencies together"
         )
     if given is not None and not isinstance(given, Mapping):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kamino.errors import InputError
 from kamino.pipeline.fitted import Fitted
-from kamino.pipeline.output.conditions import Given
+from kamino.pipeline.output.conditions import Given, one_record
 from kamino.pipeline.output.drawn_table import Ways, draw
 from kamino.pipeline.output.in_blocks import in_blocks, takes_blocks
 from kamino.pipeline.output.writing import WrittenTable, write_drawn
@@ -56,6 +56,7 @@ class DrawRequest:
     draw_number: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "given", one_record(self.given))
         for name in ("num_rows", "seed", "draw_number"):
             number = getattr(self, name)
             if number is not None and (isinstance(number, bool) or not isinstance(number, numbers.Integral)):
