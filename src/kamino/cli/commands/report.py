@@ -122,7 +122,7 @@ def _readings(tables: list[str], queries: list[str], asked_for: Reading) -> list
     """
     plain = Reading(separator=asked_for.separator, encoding=asked_for.encoding)
     left = list(queries)
-    found = []
+    found: list[Reading] = []
     for table in tables:
         asked = is_url(table) and split_table(table)[1] is None and left
         how = asked_for if not found else plain
