@@ -5,9 +5,11 @@ python bench/picture.py docs/demo.svg
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +22,10 @@ WIDTH = 124
 def main() -> int:
     """Run the demo on a recording console and write what it shows."""
     recorder = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False, force_terminal=True)
-    run_demo(recorder, rows=20_000, epsilon=1.0)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        made = Path("kamino-demo")
+        made.mkdir()
+        run_demo(recorder, rows=20_000, epsilon=1.0, folder=made)
     picture = recorder.export_svg(title="kamino demo")
     picture = re.sub(r"@font-face\s*{[^}]*}", "", picture)
     picture = re.sub(r"<!--.*?-->", "", picture, flags=re.DOTALL)

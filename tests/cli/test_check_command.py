@@ -107,10 +107,23 @@ def test_empty_table_satisfies_everything(folder: Path) -> None:
 
 
 def test_demo_keeps_what_ignoring_constraints_breaks(tmp_path: Path) -> None:
-    ran = kamino("demo", "--rows", "500", cwd=tmp_path)
+    ran = kamino("demo", "--rows", "20000", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert "no violation of 6 hard" in ran.stdout
-    assert "Distance to the original" in ran.stdout
+    assert "no violation of 4 hard" in ran.stdout
+    for part in ("Original, first rows", "Synthetic, first rows", "Distance to the original", "Share of rows by cost"):
+        assert part in ran.stdout
+    assert len([line for line in ran.stdout.splitlines() if line.startswith(("Note", "Warning"))]) <= 3
+
+
+def test_what_a_demo_says_to_try_next_runs(tmp_path: Path) -> None:
+    ran = kamino("demo", "--rows", "400", "-o", "made", cwd=tmp_path)
+    following = ran.stdout.split("Next:")[1].splitlines()
+    commands = [line.split()[1:] for line in following if line.startswith("  kamino") and "YOUR" not in line]
+    assert [each[0] for each in commands] == ["report", "verify"]
+    for command in commands:
+        tried = kamino(*command, cwd=tmp_path)
+        assert tried.returncode == 0, (command, tried.stdout, tried.stderr)
+    assert (tmp_path / "report.html").is_file()
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])

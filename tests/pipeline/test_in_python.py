@@ -70,7 +70,7 @@ def test_schemas_may_be_mappings_and_rules_lists() -> None:
     made = Synthesizer({"attributes": SCHEMA, "unit": "row"}, ("zip -> city", "soft: city -> zip"))
     assert made.schema == kamino.Schema.from_yaml("unit: row\n" + Synthesizer(SCHEMA).schema.to_yaml())  # type: ignore[union-attr]
     assert len(made.constraints) == 2
-    with pytest.raises(SchemaError, match="age.maxx.*Did you mean 'max'"):
+    with pytest.raises(SchemaError, match=r"age.maxx.*Did you mean 'max'"):
         Synthesizer({"age": {"type": "integer", "min": 0, "maxx": 4}})
 
 

@@ -43,6 +43,13 @@ def test_numbers_and_words_for_nothing_are_recognised() -> None:
     assert whole.nulls == ("NA",)
 
 
+@pytest.mark.parametrize("huge", ["1e999999999", "9" * 400, "1e-400", "9" * 40])
+def test_numbers_of_any_size_are_met(huge: str) -> None:
+    for trust in (False, True):
+        found = _drafted([huge, *["12"] * 400], trust=trust)
+        assert isinstance(found, Integer | Real)
+
+
 def test_how_cells_are_written_is_not_looked_at_unasked() -> None:
     assert isinstance(_drafted(["$1,234.50", "$7"], styles=False), Categorical)
     assert isinstance(_drafted(["39.5", "NA"], styles=False), Categorical)

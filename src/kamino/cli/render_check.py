@@ -145,9 +145,9 @@ def print_cells(console: Console, cells: Sequence[CellCheck], *, rows: int, rare
     for each in cells:
         for reason, count in each.why:
             console.print(safe(f"  {each.name}: {counted(count, 'cell')}, {reason}", style="red"), soft_wrap=True)
-    for each in rare:
-        text = f"  {each.name}: about {each.share:.0%} of its cells would become `other`: few rows share a value."
-        console.print(safe(f"{text} {_mend(each)}", style="yellow"), soft_wrap=True)
+    for column in rare:
+        text = f"  {column.name}: about {column.share:.0%} of its cells would become `other`: few rows share a value."
+        console.print(safe(f"{text} {_mend(column)}", style="yellow"), soft_wrap=True)
     broken = sum(1 for each in cells if each.faults)
     fine = f"All cells of {counted(len(cells), 'column')} fit the schema."
     bad = f"{broken} of {counted(len(cells), 'column')} have cells that a run would change."
@@ -161,9 +161,8 @@ def _mend(column: MostlyOther) -> str:
     """What to write into the schema for a column of which a run would lose most values."""
     if column.written is None:
         return "List its values, make it `type: key`, or leave it out (--drop)."
-    said = [f'written: "{column.written["written"]}"'] if "written" in column.written else []
-    said += [f"nulls: {json.dumps(column.written['nulls'])}"] if "nulls" in column.written else []
-    return f"Its cells look like numbers: say `{', '.join(['type: real', *said])}`."
+    said = ["type: real", *(f"{field}: {json.dumps(value)}" for field, value in column.written.items())]
+    return f"Its cells look like numbers: say `{', '.join(said)}`."
 
 
 def _followed(check: ConstraintCheck, found: Following) -> Text:

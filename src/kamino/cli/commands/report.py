@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from kamino.cli.asking import Asked, options
+from kamino.cli.asking import READING, Asked, options
 from kamino.cli.console import error_console, json_text, output_console, safe, track
-from kamino.cli.options import read_constraints
+from kamino.cli.options import read_constraints, reading_of, tell
 from kamino.cli.outputs import certificates_of, refuse_overwriting
 from kamino.constraints import value_types
 from kamino.errors import InputError, visible
@@ -36,6 +37,7 @@ from kamino.pipeline.output.release_mark import (
     schema_of_certificate,
     spent_of_fit,
 )
+from kamino.schema import Schema
 
 Document = dict[str, Any]
 PAGE_ENDINGS = (".html", ".htm")
@@ -44,7 +46,7 @@ _COLOURS = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
 
 @options(
     *("true", "synthetic", "constraints", "output", "text", "as_json", "model_training", "training_rows"),
-    *("certificate", "query", "separator", "encoding", "public"),
+    *("certificate", "query", *READING, "public"),
 )
 def report(
     true: Annotated[
@@ -85,7 +87,7 @@ def report(
     if output is not None:
         _require_page(output)
         refuse_overwriting(output, *tables, constraints, certificate, public)
-    readings = _readings(tables, query or [], asked.given["separator"], asked.given["encoding"])
+    readings = _readings(tables, query or [], reading_of(None, *(asked.given[name] for name in READING)))
     if public is not None:
         document = _public(public, drawn, readings[-1], constraints, certificate)
     else:
@@ -114,13 +116,17 @@ def _named(tables: list[str], public: Path | None, *, model_training: bool) -> t
     return (tables[0] if len(tables) == 2 else None), tables[-1]
 
 
-def _readings(tables: list[str], queries: list[str], separator: str | None, encoding: str | None) -> list[Reading]:
-    """How each table is read: queries go to the tables of databases that name no table themselves, in turn."""
+def _readings(tables: list[str], queries: list[str], asked_for: Reading) -> list[Reading]:
+    """How each table is read: queries go to the tables of databases that name no table themselves, in turn; columns and
+    ways of writing are those of the true table, of two.
+    """
+    plain = Reading(separator=asked_for.separator, encoding=asked_for.encoding)
     left = list(queries)
-    found = []
+    found: list[Reading] = []
     for table in tables:
         asked = is_url(table) and split_table(table)[1] is None and left
-        found.append(Reading(query=left.pop(0) if asked else None, separator=separator, encoding=encoding))
+        how = asked_for if not found else plain
+        found.append(replace(how, query=left.pop(0) if asked else None))
     if left:
         raise InputError(f"found {len(queries)} queries; expected one for each database that has no #table behind it")
     return found
@@ -155,7 +161,9 @@ def _internal(
     # By the schema, texts of the true table are dates or numbers.
     schema = None if found is None else schema_of_certificate(found)
     rules = read_constraints(constraints)
-    one, two = (read_table(each, reading=reading) for each, reading in (true, synthetic))
+    one = read_table(true[0], reading=true[1].with_cells(schema))
+    two = read_table(synthetic[0], reading=synthetic[1])
+    one, two = _compared(one, two, true[1], schema)
     if schema is not None:
         one, two = as_declared(one, schema), as_declared(two, schema)
     # training takes minutes: constraints that do not fit are to be told before, not after
@@ -163,6 +171,22 @@ def _internal(
     names = compared_columns(one, find_identifiers(one, rules, schema))
     learning = _train(one.select(names), two, training[1]) if training[0] else None
     return internal_report(one, two, rules, learning=learning, certificate=statement, schema=schema, track=track)
+
+
+def _compared(
+    true: pa.Table, synthetic: pa.Table, reading: Reading, schema: Schema | None
+) -> tuple[pa.Table, pa.Table]:
+    """Both tables without the columns that are left out here, or were when the synthetic table was made.
+
+    Guarantees:
+        What a run left out is not missed, and is told.  [test_columns_that_a_run_left_out_are_not_missed]
+    """
+    known = {*synthetic.column_names, *(true.column_names if schema is None else schema)}
+    left = [name for name in true.column_names if name not in known]
+    if left and len(left) < true.num_columns:
+        tell(f"Left out, since the certificate says that the run did not read them: {', '.join(left)}.")
+        true = true.drop_columns(left)
+    return true, synthetic.select([name for name in synthetic.column_names if reading.reads(name)])
 
 
 def _train(true: pa.Table, synthetic: pa.Table, max_rows: int | None) -> Learning:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kamino.advice import Advice, dropping
 from kamino.errors import InputError
 
 Numbers = npt.NDArray[np.float64]
@@ -44,10 +45,13 @@ def require_columns(wanted: Iterable[str], found: Iterable[str], *, of: str = "t
     extra = [name for name in given if name not in expected]
     besides = f" and has others: {', '.join(extra)}" if extra else ""
     remedy = "Rename them" if extra else "Add them"
-    raise InputError(
+    raise Advice.of(
+        "columns-lacking",
         f"the synthetic table lacks the columns {', '.join(missing)}{besides}; expected those of {of}. "
-        f"{remedy} in the synthetic table, or compare it with the table it was made from"
-    )
+        f"{remedy} in the synthetic table, compare it with the table it was made from, or leave them out (",
+        *(dropping(missing), ")"),
+        about=missing,
+    ).error(InputError)
 
 
 def align(true: pa.Table, synthetic: pa.Table) -> pa.Table:

@@ -20,6 +20,7 @@ from kamino.evaluate.measure.identifiers import compared_columns, find_identifie
 from kamino.evaluate.measure.marginals import MarginalDistances, compare_marginals, halve_rows, split_halves
 from kamino.evaluate.measure.metrics import BinnedPair, bin_tables, bin_tables_by_mass
 from kamino.evaluate.measure.rank_correlation import compare_ranks
+from kamino.evaluate.measure.shapes_of_numbers import compare_shapes
 from kamino.evaluate.measure.statistics import ColumnStatistics, describe, find_faults
 from kamino.evaluate.measure.violations import count_both
 from kamino.evaluate.report.verdict import add_verdict
@@ -198,8 +199,15 @@ def _column(name: str, true: pa.Table, synthetic: pa.Table, distances: MarginalD
         "distance": distances.by_attributes[(name,)].total_variation,
         "true": statistics_row(describe(one)),
         "synthetic": statistics_row(describe(two)),
+        "shape": _shape(one, two),
         "histogram": histogram_row(histogram(one, two)),
     }
+
+
+def _shape(true: pa.ChunkedArray, synthetic: pa.ChunkedArray) -> Document | None:
+    """Deviation, tails and invented values of a number, beside those of two halves of the true table."""
+    found = compare_shapes(true, synthetic)
+    return None if found is None else {**asdict(found.found), "halves": asdict(found.halves)}
 
 
 def statistics_row(found: ColumnStatistics) -> Document:

@@ -9,12 +9,18 @@ not good.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 GOOD_DISTANCE = 0.05
 FAIR_DISTANCE = 0.15
 GOOD_ACCURACY_GAP = 0.02
 FAIR_ACCURACY_GAP = 0.06
+# A deviation within a quarter is that of the column for most uses; twice as large is another column.
+DEVIATION_RATIO, POOR_DEVIATION_RATIO = 1.25, 2.0
+# Ends of a number that moved by half of its deviation, or a tenth of its rows with values that do not exist, are seen.
+TAILS_MOVED, INVENTED_SHARE = 0.5, 0.1
+MOST_NAMED = 4
 # Another sample of the same people also goes a little beyond the range of the first.
 OUTSIDE_SHARE = 0.01
 LEVELS = ("good", "fair", "poor")
@@ -27,6 +33,7 @@ def add_verdict(document: dict[str, Any]) -> dict[str, Any]:
         A broken hard constraint makes it poor.  [test_broken_hard_constraint_is_poor]
         A constraint that could not be counted keeps it from being good.  [test_what_is_not_counted_is_never_good]
         What only equal mass or ranks show also counts.  [test_what_equal_widths_hide_is_not_good]
+        So do deviations, tails and invented values.  [test_what_bins_hide_of_numbers_is_in_the_verdict]
     """
     hard = [c for c in document["constraints"] if c["hard"]]
     broken = sum(1 for c in hard if c["synthetic"] is not None and c["synthetic"]["violations"])
@@ -46,6 +53,7 @@ def add_verdict(document: dict[str, Any]) -> dict[str, Any]:
             "fair" if any(c["outside"] > OUTSIDE_SHARE * document["rows"]["synthetic"] for c in columns) else "good",
             "values outside the range of the reference",
         ),
+        *_shape_points(columns),
         *_learning_points(document["learning"]),
     ]
     verdict = {
@@ -97,6 +105,43 @@ def _rank_points(ranks: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 def _distance_level(distance: float, good: float) -> str:
     return _level(distance, good, max(FAIR_DISTANCE, 1.5 * good))
+
+
+def _shape_points(columns: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What bins do not show of numbers, where it is further off than twice what chance does."""
+    known = [each for each in columns if each.get("shape") is not None]
+    spread, tails, invented = ([], [], [])  # type: tuple[list[str], list[str], list[str]]
+    poor = False
+    for each in known:
+        shape, halves = each["shape"], each["shape"]["halves"]
+        ratio, chance = _ratio(shape["deviation"]), _ratio(halves["deviation"])
+        if ratio > max(DEVIATION_RATIO, chance**2):
+            poor |= ratio > POOR_DEVIATION_RATIO
+            spread.append(f"{each['name']} {_short(each['true']['std'])} → {_short(each['synthetic']['std'])}")
+        if shape["tails"] > max(TAILS_MOVED, 2 * halves["tails"]):
+            tails.append(each["name"])
+        if (shape["invented"] or 0.0) > max(INVENTED_SHARE, 2 * (halves["invented"] or 0.0)):
+            counts = (each[side]["distinct"] for side in ("true", "synthetic"))
+            invented.append(f"{each['name']} {' → '.join(f'{count:,}' for count in counts)} different")
+    return [
+        (("poor" if poor else "fair") if spread else "good", f"standard deviations ({_named(spread)})"),
+        ("fair" if tails else "good", f"tails ({_named(tails)})"),
+        ("fair" if invented else "good", f"values that no row of the reference has ({_named(invented)})"),
+    ]
+
+
+def _ratio(found: float) -> float:
+    return max(found, 1 / found) if found > 0 else math.inf
+
+
+def _short(number: float | None) -> str:
+    return "none" if number is None else f"{number:.3g}"
+
+
+def _named(listed: list[str]) -> str:
+    return ", ".join(listed[:MOST_NAMED]) + (
+        f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
+    )
 
 
 def _learning_points(learning: dict[str, Any] | None) -> list[tuple[str, str]]:

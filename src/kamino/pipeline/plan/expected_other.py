@@ -66,6 +66,7 @@ def _least(schema: Schema, names: list[str], num_rows: int, settings: Settings) 
     found = Discovery(num_columns=len(schema.missing_domains), untyped=False, about_rows=num_rows)
     planned = next(each for each in planned_domains(schema, found, settings).releases if each.kind == "categories")
     gate = Gate(settings.budget, unit=settings.privacy_unit)
+    assert planned.noise_multiplier is not None, "what finds categories has noise"
     deviation = gate.deviation(planned.noise_multiplier, gate.sensitivity(Sensitivity.of_histogram(len(names))))
     return least_count(scale_for(deviation), found.domains(settings).delta / len(names), settings.privacy_unit.max_rows)
 

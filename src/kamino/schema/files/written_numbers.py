@@ -6,13 +6,16 @@ and where domains are trusted.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
+from kamino.errors import SchemaError
 from kamino.schema.attribute import Source
 from kamino.schema.attributes import Categorical, Integer, Real
 from kamino.schema.files.names import looks_like_code
@@ -137,17 +140,20 @@ def _number_of(counts: Mapping[str, int], *, styles: bool) -> tuple[Said, list[D
 def _plain(text: str, style: Style | None) -> str | None:
     """A text as a number; leading zeros and plus signs, which a number would lose, make it none."""
     if style is None:
-        return text if re.match(NUMBER, text) else None
+        return text if re.match(NUMBER, text) and math.isfinite(float(text)) else None
     return None if re.match(r"\s*(?:\+|0[0-9])", text) else plain_number(text, style)
 
 
 def _attribute(said: Said, numbers: list[Decimal], *, trust_domain: bool) -> Integer | Real:
     exponents = [int(each.normalize().as_tuple().exponent) for each in numbers]
     decimals = min(DEFAULT_DECIMALS, max(0, *(-each for each in exponents)))
-    fields = {"nullable": True, **said}
+    fields: dict[str, Any] = {"nullable": True, **said}
     number: Integer | Real = Real(**fields, decimals=decimals) if decimals else Integer(**fields)
     if not trust_domain:
         return number
     low, high = min(numbers), max(numbers)
-    ends = {"min": low, "max": high} if decimals else {"min": int(low), "max": int(high)}
-    return number.with_domain(source=Source.ASSERTED, **ends)
+    ends: dict[str, Any] = {"min": low, "max": high} if decimals else {"min": int(low), "max": int(high)}
+    try:
+        return number.with_domain(source=Source.ASSERTED, **ends)
+    except SchemaError:  # too wide to be numbered
+        return number
