@@ -53,7 +53,6 @@ RULES = {
     "right sides": "\n".join("a -> " + ", ".join(f"b{i}" for i in range(1_000)) for _ in range(10)),
     "faults": "?\n" * 100_000,
     "bytes": "# " + "x" * MAX_TEXT_BYTES,
-    "alternatives": "check (" + " or ".join(["(a > 1 and b > 1)"] * 500) + ")",
 }
 
 
@@ -184,14 +183,23 @@ def test_odd_pandera_checks_are_refused(column: dict[str, Any]) -> None:
         "a > " + "9" * 10_000,
         "a > 1e999999999",
         "a > " + "-" * 5_000 + "1",
-        " or ".join(["(a > 1 and b > 1)"] * 3_000),
     ],
-    ids=["parentheses", "negations", "digits", "exponent", "signs", "alternatives"],
+    ids=["parentheses", "negations", "digits", "exponent", "signs"],
 )
 def test_hostile_sql_is_refused_at_once(check: str) -> None:
     begin = time.process_time()
     with pytest.raises(ConstraintError):
         Constraints.from_ddl(f"create table t (a int, b int, check ({check}))")
+    assert time.process_time() - begin < SECONDS
+
+
+def test_many_alternatives_are_read_at_once() -> None:
+    """What would be 2^400 denial constraints is one of terms."""
+    begin = time.process_time()
+    text = " or ".join(f"(a > {i} and b > {i})" for i in range(400))
+    (rule,) = Constraints.parse(f"check ({text})")
+    (sql,) = Constraints.from_ddl(f"create table t (a int, b int, check ({text}))")
+    assert rule.attributes == sql.attributes == ("a", "b")
     assert time.process_time() - begin < SECONDS
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_check_command import kamino
 
 from kamino import Synthesizer
-from kamino.cli.commands.init import _drafted
+from kamino.cli.commands.init import _Draft, _drafted
 from kamino.engine import discover_types
 from kamino.engine.typing import _SHAPES
 from kamino.errors import InputError
@@ -46,7 +46,7 @@ def write_dates(path: Path, *shapes: str, rows: int = ROWS) -> Path:
 @pytest.mark.parametrize("shape", [each for each in SHAPES if each != "%Y%m%d"])
 def test_synth_and_init_agree_on_dates(shape: str, tmp_path: Path) -> None:
     path = write_dates(tmp_path / "t.csv", shape, rows=200)
-    drafted = _drafted(str(path), Reading(), trust_domain=True, accept=False, keys=())
+    drafted = _drafted(str(path), Reading(), _Draft(trust_domain=True, accept=False, look=False, keys=()))
     plan = Synthesizer(trust_domain=True, seed=1).dry_run(path)
     assert plan.known["c0"] == drafted["c0"]
     assert isinstance(drafted["c0"], Date | Datetime)

@@ -124,14 +124,16 @@ def _distinct(errors: list[ConstraintError]) -> list[ConstraintError]:
 
 
 def _unknown(column: Column, types: ValueTypes, constraint: DenialConstraint) -> ConstraintError:
-    return _unknown_at(column, types, constraint.place)
+    # What compares two rows, such as a dependency, has no constants.
+    alone = all(each.tuple == 1 for each in constraint.columns())
+    return _unknown_at(column, types, constraint.place, may_be_text=alone)
 
 
-def _unknown_at(column: Column, types: ValueTypes, place: Place) -> ConstraintError:
+def _unknown_at(column: Column, types: ValueTypes, place: Place, *, may_be_text: bool = True) -> ConstraintError:
     at = column.place if column.place.line else place
     names = list(types)
     near = suggestion(column.name, names)
-    hint = near or f" Is it a text? Texts have single quotes: '{column.name}'."
+    hint = near or (f" Is it a text? Texts have single quotes: '{column.name}'." if may_be_text else "")
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return UnknownAttributeError(
         f"attribute '{column.name}' is not in the schema.{hint} Attributes: {shown}.",

@@ -137,7 +137,8 @@ def check_table(
         findings=analyse(constraints, not_null=without_null),
         groups=tuple(_check_groups(ranked, rule) for rule in constraints.group_rules),
         derivations=tuple(
-            DerivationCheck(derivation=each, violations=count_underived(table, each)) for each in constraints.derivations
+            DerivationCheck(derivation=each, violations=count_underived(table, each))
+            for each in constraints.derivations
         ),
     )
 

@@ -149,7 +149,11 @@ def _finding(plan: RunPlan) -> str:
         return "what they need of it"
     share = plan.discovery.share(plan.settings)
     exact = plan.settings.discovery_share is not None
-    return f"{share:.0%} of it" if exact else f"{FINDING.least:.0%} to {share:.0%} of it, the more the fewer rows there are"
+    return (
+        f"{share:.0%} of it"
+        if exact
+        else f"{FINDING.least:.0%} to {share:.0%} of it, the more the fewer rows there are"
+    )
 
 
 def _print_neural(console: Console, plan: RunPlan) -> None:

@@ -55,9 +55,7 @@ def suggest(
     if asked.schema is not None:
         known = Schema.from_yaml(read_text(asked.schema, what="schema file"), source=str(asked.schema))
     settings = _settings(known, epsilon=epsilon, accept=accept, trust_domain=trust_domain, **asked.settings)
-    request = RunRequest(
-        settings=settings, schema=known, reading=asked.reading, command="suggest", ledger=asked.ledger
-    )
+    request = RunRequest(settings=settings, schema=known, reading=asked.reading, command="suggest", ledger=asked.ledger)
     job = Job.open(data, request)
     with job.entered(_facts(job, trust_domain=trust_domain)) as run:
         found = _suggested(job, typed=known is not None or trust_domain)
