@@ -30,7 +30,9 @@ SCORES = 0.1
 #: Half the mean of |noise| in standard deviations, of which shrinking leaves about half.
 NOISE_LEFT = 0.4 * 0.5
 #: Rounds of proportional fitting, the largest step of one, and the least that a cell keeps of what is expected.
-ROUNDS, STEP, FLOOR = 12, 2.0, 0.05
+ROUNDS, STEP, FLOOR = 12, 1.0, 0.05
+#: No chance moves by more than this, in logs: what asks for more is at odds with what else is known of a row.
+MOST = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -249,11 +251,12 @@ def _raked(
             seen = (ones[key] @ now) / size
             # A cell of less than a row tells nothing.
             step = np.log((target + 0.5 / size) / (seen + 0.5 / size)).clip(-STEP, STEP)
+            step = (logs[key] + step).clip(-MOST, MOST) - logs[key]
             logs[key] += step
             now *= np.exp(step)[read[key]]
             now /= np.maximum(now.sum(axis=1, keepdims=True), 1e-300)
     return tuple(
-        Tilt(by=by, of_other=other, reads=reads[by], own=reads[name], logs=logs[by, other].clip(-6.0, 6.0))
+        Tilt(by=by, of_other=other, reads=reads[by], own=reads[name], logs=logs[by, other].clip(-MOST, MOST))
         for by, other in wanted
     )
 
