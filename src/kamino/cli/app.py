@@ -42,7 +42,7 @@ COMMANDS = {
     "report": "Compare a synthetic table with the true one, on one page that needs no network.",
     "ledger": "Show, check and limit what was released about a dataset, over all runs.",
     "rules": "Read rules that are written elsewhere, write them for others, and explain them.",
-    "demo": "Make a private synthetic copy of a built-in tax table, and compare the two.",
+    "demo": "Make a private synthetic copy of a built-in table of hospital visits, and compare the two.",
 }
 
 # Where a command is, if not in a module of its name.
