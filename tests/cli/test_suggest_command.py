@@ -17,6 +17,7 @@ from kamino.cli.app import app
 from kamino.cli.commands import suggest as suggest_command
 from kamino.engine import with_types
 from kamino.engine.suggesting import suggest_constraints
+from kamino.errors import InputError
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateTable, open_table  # noqa: TID251
 from kamino.schema import Schema
@@ -166,3 +167,21 @@ def test_suggest_works_with_the_draft_of_init(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["suggest", data, "-s", schema, "-e", "3", "--seed", "1"])
     assert ran.exit_code == 0, ran.output
     assert {"a -> b", "b -> a", 'check (begin <= "end")'} <= {line.split("  #")[0] for line in ran.stdout.splitlines()}
+
+
+def test_suggest_asks_whose_privacy(tmp_path: Path) -> None:
+    """As a run does: by options where there is no schema, and before anything is spent."""
+    rows = "".join(f"C{number // 4},{number % 3},{'abc'[number % 3]}\n" for number in range(400))
+    (tmp_path / "t.csv").write_text("customer_id,zip,city\n" + rows)
+
+    def asked(*more: str) -> Any:
+        return CliRunner().invoke(app, ["suggest", str(tmp_path / "t.csv"), "--seed", "1", *more])
+
+    refused = asked()
+    assert isinstance(refused.exception, InputError)
+    assert "found customer_id, which looks like the id of a person" in str(refused.exception)
+    assert "--unit customer_id --max-rows N" in str(refused.exception)
+    told = asked("--unit", "customer_id", "--max-rows", "4")
+    assert told.exit_code == 0, told.output
+    assert "unit: customer_id with at most 4 rows" in told.stderr or "customer_id" in told.stderr
+    assert asked("--unit", "row").exit_code == 0

@@ -13,9 +13,12 @@ import pytest
 
 from kamino.constraints import Constraints
 from kamino.errors import InputError
+from kamino.io import Reading, read_table
 from kamino.pipeline import Settings, Synthesizer
 from kamino.pipeline.fitting import fit
+from kamino.pipeline.output.certificate import notes_of
 from kamino.pipeline.output.drawn_table import draw
+from kamino.pipeline.output.warned import warnings_of
 from kamino.pipeline.plan.run_plan import plan_table
 from kamino.privacy import Budget, Gate, Neighbours, PrivacyUnit
 from kamino.privacy.noise import SeededNoise
@@ -351,3 +354,26 @@ def test_paper_preset_stays_within_the_budget_and_keeps_hard_constraints(tmp_pat
     loaded = Synthesizer.load(tmp_path / "m.kamino")
     assert loaded.settings.sampling is Sampling.ROW_BY_ROW
     assert loaded.sample(40, seed=5).equals(made.sample(40, seed=5))
+
+
+@pytest.mark.parametrize("schema", [True, False], ids=["declared", "found"])
+def test_replay_passes_for_cells_as_people_write_them(replays: Any, schema: bool) -> None:
+    """Notes and warnings too: what is said aloud follows from what was released."""
+    price = Real(min=0, max=2_000, decimals=2, nullable=True, written="1,234.5", nulls=("NA",))
+    known = Schema(attributes={"price": price, "n": Integer(min=0, max=6, nullable=True)})
+    asked = Reading(nulls=("-",), nulls_of={"price": ("NA",)}, numbers={"price": "1,234.5"})
+    how = asked.with_cells(known) if schema else asked
+    texts = [f"${1_000 + each:,}.50" if each % 9 else "NA" for each in range(400)]
+    table = pa.table({"price": texts, "n": [str(each % 7) for each in range(400)]})
+    odd = pa.table({"price": ["1.234,5", "((1))", "9" * 400, "-"], "n": ["x", "-", "", "1,1"]})
+
+    def run(private: pa.Table, gate: Gate) -> Any:
+        read = read_table(private, private=True, reading=how)
+        options = Settings(epsilon=gate.budget.epsilon, anyway=True)
+        plan = plan_table(PrivateTable(read), known if schema else None, Constraints(), options, untyped=not schema)
+        fitted = fit(PrivateTable(read), plan, gate)
+        bundle = fitted.to_bundle()
+        return dict(bundle.texts), dict(bundle.arrays), warnings_of(fitted), notes_of(fitted, 100)
+
+    extra = tuple(pa.concat_tables([table, odd.slice(place, 1)]) for place in (0, 3))
+    replays(run, table, extra=extra, relations=(Neighbours.ADD_REMOVE,))

@@ -31,6 +31,7 @@ class WrittenCells:
 
     Guarantees:
         How a cell is read follows from that cell alone.  [test_no_row_decides_how_others_are_read]
+        A run that reads so releases through the gate only.  [test_replay_passes_for_cells_as_people_write_them]
     """
 
     nulls: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import typer
 from kamino.cli.asking import LEDGER, READING, Asked, options
 from kamino.cli.console import counted, error_console
 from kamino.cli.options import DataArgument, tell
+from kamino.constraints import Constraints
 from kamino.engine import keep_rows, with_types
 from kamino.engine.judging import Suggestion
 from kamino.engine.suggesting import suggest_constraints
@@ -18,6 +19,7 @@ from kamino.io.text import read_text
 from kamino.pipeline import Engine, Job, Settings
 from kamino.pipeline.ledgering import RunFacts, standing
 from kamino.pipeline.output.release_mark import spent_of
+from kamino.pipeline.plan.whose_privacy import refuse_unsaid_unit
 from kamino.pipeline.run_source import RunRequest
 from kamino.privacy import Gate
 from kamino.privacy.private import PrivateTable
@@ -29,7 +31,20 @@ SuggestEpsilonOption = Annotated[
 
 
 @options(
-    *("data", "schema", "epsilon", "delta", "accept", "trust_domain", "query", *READING, "seed", *LEDGER),
+    *(
+        "data",
+        "schema",
+        "epsilon",
+        "delta",
+        "unit",
+        "max_rows",
+        "accept",
+        "trust_domain",
+        "query",
+        *READING,
+        "seed",
+        *LEDGER,
+    ),
 )
 def suggest(
     data: DataArgument,
@@ -94,6 +109,8 @@ def _suggested(job: Job, *, typed: bool) -> tuple[Suggestion, ...]:
     schema, columns = job.request.schema, job.facts.columns
     if not columns.names:
         raise InputError("found a table without columns; expected at least one")
+    known = job.facts.declared if schema is None else schema.attributes
+    refuse_unsaid_unit(columns.names, Constraints(), job.request.settings, known)
     if schema is not None:
         # A schema that does not fit, or has only keys, is refused before anything is spent.
         check_columns(schema, columns.empty_table())
@@ -115,15 +132,23 @@ def _suggested(job: Job, *, typed: bool) -> tuple[Suggestion, ...]:
 
 
 def _settings(
-    schema: Schema | None, *, epsilon: float, delta: float, seed: int | None, accept: bool, trust_domain: bool
+    schema: Schema | None,
+    *,
+    epsilon: float,
+    delta: float,
+    unit: str | None,
+    max_rows: int | None,
+    seed: int | None,
+    accept: bool,
+    trust_domain: bool,
 ) -> Settings:
-    """The budget, for the unit that the schema names: the noise and the rows kept of a unit follow from it.
+    """The budget, for the unit that is given or that the schema names: the noise and the rows kept of a unit follow.
 
     Guarantees:
         A schema's unit scales the noise as in a synthesis.  [test_suggest_protects_the_unit_of_the_schema]
     """
-    unit = schema.unit if schema is not None else None
-    max_rows = schema.max_rows if schema is not None else None
+    if unit is None and schema is not None:
+        unit, max_rows = schema.unit, schema.max_rows if max_rows is None else max_rows
     return Settings(
         epsilon=epsilon,
         delta=delta,

@@ -45,7 +45,8 @@ class KnownRows:
 
         def count(code_map: CodeMap, level: int) -> tuple[FloatArray, float]:
             del level
-            return np.bincount(code_map(codes), minlength=code_map.bins) * self.weight, LEAST_SIGMA
+            counts: FloatArray = np.bincount(code_map(codes), minlength=code_map.bins) * np.float64(self.weight)
+            return counts, LEAST_SIGMA
 
         return count
 
@@ -76,7 +77,8 @@ class KnownRows:
         views = [frame.view(i) for i in clique]
         shape = tuple(view.bins for view in views)
         bins = [read(view, name, self.columns) for view, name in zip(views, names, strict=True)]
-        counts = np.bincount(flatten_codes(bins, shape), minlength=int(np.prod(shape))).reshape(shape) * self.weight
+        cells = np.bincount(flatten_codes(bins, shape), minlength=int(np.prod(shape))).reshape(shape)
+        counts: FloatArray = cells * np.float64(self.weight)
         return Measurement(attributes=tuple(clique), counts=counts, sigma=np.full(shape, max(sigma, LEAST_SIGMA)))
 
     def open_sides(self, place: Mapping[str, int]) -> tuple[frozenset[int], frozenset[int]]:

@@ -234,7 +234,8 @@ class _Draft:
         limits = BinLimits(least_rows=0.0, parts=self.settings.parts, masses=self.settings.masses)
         found = {attribute.name: most_bins(attribute, limits) for attribute in self.attributes}
         steps = list(stepping_pairs(self.attributes, self.hints, self.settings))
-        steps += [(each.left, each.right) for each in (*self.hints.known, *self.hints.following)]
+        steps += [(each.left, each.right) for each in self.hints.known]
+        steps += [(each.left, each.right) for each in self.hints.following]
         sizes = {attribute.name: attribute.size for attribute in self.attributes}
         # A map of few steps cuts its left side at them, and tells every value of its right side apart.
         for x, y in dict.fromkeys(steps):
