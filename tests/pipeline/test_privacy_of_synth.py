@@ -103,6 +103,19 @@ def clock_table(rows: int = 3_000) -> pa.Table:
     return pa.table({"time": time, "hour": time // 60, "low": low, "high": high, "kind": kind})
 
 
+def test_replay_passes_for_rules_that_compute(replays: Any) -> None:
+    """Sums that are solved for the last column, distances with a tolerance, conditions on parts of numbers."""
+    rules = Constraints.parse(
+        "check (abs(high - low) <= 20)\ncheck (low + high <= 200)\ncheck (time >= 60 * hour)\n"
+        "if kind = 'a' then high >= low"
+    )
+
+    def run(table: pa.Table, gate: Gate) -> Any:
+        return synthesize(table, gate, CLOCK, rules=rules)
+
+    replays(run, clock_table(400))
+
+
 def test_replay_passes_for_groups_and_step_functions(replays: Any) -> None:
     """Groups of bins as variables of the model, a step function from joined runs, a check that decides inside bins."""
     rules = Constraints.parse("time -> hour\ncheck (low <= high)")

@@ -115,7 +115,8 @@ def fit_planned(measurer: Measurer, plan: MarginalPlan) -> MarginalModel:
     settle_bins(measurer, frame)
     first = [*(m for m in ones if m.attributes[0] not in frame.relatives), *found.measured]
     told_rows = frozenset(place[name] for name in known.columns) if known is not None else frozenset()
-    unusual = linked | told_rows
+    # What rules read keeps the budget of its pairs: counting it again cost pairs more than it gave columns.
+    unusual = linked | tied | told_rows
     countable = {i: h for i, h in enumerate(histograms) if not attributes[i].ordered and i not in unusual}
     frame, left_out = _with_fitting_masks(plan, frame, first, links)
     if known is not None:
