@@ -166,6 +166,9 @@ TOLD = {
     "ledger policy": ["l"],
     "ledger close": ["l", "{run}"],
     "demo": ["-n", "60", "{options}"],
+    "rules import": ["r.dc"],
+    "rules to": ["sql", "r.dc"],
+    "rules explain": ["r.dc"],
 }
 FLAGS = ("--json", "--text", "--all", "--explain", "--dry-run")
 # A budget that is told: a number, or that there is none.

@@ -75,8 +75,8 @@ def test_units_of_three_rows_in_all_columns_appear_at_most_delta(sizes):
 
 
 def test_a_threshold_for_one_column_alone_is_caught(monkeypatch):
-    right = categories._threshold
-    monkeypatch.setattr(categories, "_threshold", lambda scale, delta, rows: right(scale, delta * COLUMNS, rows))
+    right = categories.least_count
+    monkeypatch.setattr(categories, "least_count", lambda scale, delta, rows: right(scale, delta * COLUMNS, rows))
     assert joint_alarms([1]) > most()
 
 
@@ -89,7 +89,7 @@ def test_the_exact_probability_is_at_most_delta(columns, max_rows):
     delta, sigma = 1e-6, 11.0 * math.sqrt(columns)
     support = range(-400 * columns, 400 * columns)
     total = math.fsum(math.exp(-(k**2) / (2 * sigma**2)) for k in support)
-    threshold = categories._threshold(sigma, delta / columns, max_rows)
+    threshold = categories.least_count(sigma, delta / columns, max_rows)
 
     def passes(size):
         tail = (math.exp(-(k**2) / (2 * sigma**2)) for k in support if k >= threshold - size)
@@ -108,8 +108,8 @@ def test_the_exact_probability_is_at_most_delta(columns, max_rows):
 
 @pytest.mark.parametrize("lower_by", [2, 5])
 def test_lower_threshold_is_caught(monkeypatch, lower_by):
-    right = categories._threshold
-    monkeypatch.setattr(categories, "_threshold", lambda *arguments: right(*arguments) - lower_by)
+    right = categories.least_count
+    monkeypatch.setattr(categories, "least_count", lambda *arguments: right(*arguments) - lower_by)
     assert alarms(dict.fromkeys(range(NUM_TRIALS), 1), 1) > most()
 
 

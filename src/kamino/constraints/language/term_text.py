@@ -10,6 +10,8 @@ from kamino.constraints.terms.term import Apply, Term
 from kamino.constraints.terms.term_functions import FUNCTIONS
 from kamino.constraints.tree import Column, Constant
 
+# `end` closes a `case`, which is never written; elsewhere it is a name, and a usual one.
+_QUOTED = KEYWORDS - {"end"}
 _PLAIN = re.compile(r"[^\W\d]\w*(?:-\w+)*")
 _LEVELS = {
     **dict.fromkeys(("or",), 1),
@@ -25,7 +27,7 @@ _ATOM = 8
 
 def print_name(name: str) -> str:
     """An attribute name, in double quotes unless it is a plain word."""
-    if _PLAIN.fullmatch(name) and name.lower() not in KEYWORDS:
+    if _PLAIN.fullmatch(name) and name.lower() not in _QUOTED:
         return name
     return '"' + name.replace('"', '""') + '"'
 

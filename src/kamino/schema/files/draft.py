@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kamino.advice import dropping, reading
 from kamino.errors import SchemaError
 from kamino.limits import MAX_ATTRIBUTES, MAX_VALUES
 from kamino.schema.attribute import Source
@@ -121,8 +122,8 @@ def refuse_too_wide(num_columns: int) -> None:
     """Refuse more columns than a schema may have, before anything else is done with them."""
     if num_columns > MAX_ATTRIBUTES:
         raise SchemaError(
-            f"found a table of {num_columns:,} columns; expected at most {MAX_ATTRIBUTES:,}. Choose some (--columns), "
-            "or leave some out (--drop)."
+            f"found a table of {num_columns:,} columns; expected at most {MAX_ATTRIBUTES:,}. Choose some "
+            f"({reading('columns')}), or leave some out ({dropping()})."
         )
 
 
