@@ -300,7 +300,7 @@ def test_python_sources_are_read(tmp_path: Path) -> None:
             "check (a + b <= c)",
             "check (x is not null)",
             "not (x != 1 and x != 2)",
-            'check (start < "end")',
+            "check (start < end)",
         ]
     )
     assert [each.reason for each in found.left_out] == ["a check that is code"]

@@ -125,6 +125,15 @@ def test_clique_agrees_with_brute_force(num: int, size: int, seed: int) -> None:
         assert all(graph[i, j] for i, j in combinations(found, 2))
 
 
+def test_large_cliques_are_found() -> None:
+    """More rows that go together than calls may be nested."""
+    graph = np.ones((1_500, 1_500), dtype=np.bool_)
+    found, certain = find_clique(graph, 1_200)
+    assert certain
+    assert found is not None
+    assert len(set(found)) == 1_200
+
+
 @examples(60)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.booleans()), min_size=1, max_size=8))
 def test_join_groups_is_the_closure(lines: list[tuple[int, int, bool]]) -> None:
