@@ -150,6 +150,19 @@ def measure_laws(names: Sequence[str], trees: Sequence[Path], *, small: bool) ->
             yield name, points
 
 
+def settled(laws: dict[str, list[Point]], trees: Sequence[Path], start: float) -> dict[str, list[Point]]:
+    """The laws of a small run, those above a limit measured once more: what is there once only is a busy machine's.
+
+    Each size then costs the least of its two runs.
+    """
+    found = dict(laws)
+    for name in [name for name, points in laws.items() if faults_of(name, points, start)]:
+        again = dict(measure_laws([name], trees, small=True))[name]
+        pairs = zip(laws[name], again, strict=True)
+        found[name] = [min(pair, key=lambda each: (not each.now.ended, each.now.cpu)) for pair in pairs]
+    return found
+
+
 def law_rows(points: Sequence[Point], start: float) -> list[str]:
     """The lines of one law."""
     law, rows = LAWS[points[0].law], []
@@ -226,6 +239,7 @@ def main(given: Sequence[str] | None = None) -> int:
         trees = [HERE, *([earlier_tree(asked.before, work)] if asked.before else [])]
         start = min(measure(shortest, 10, HERE).cpu for _ in range(3))
         laws = dict(measure_laws([name for name in chosen if name in LAWS], trees, small=asked.small))
+        laws = settled(laws, trees, start) if asked.small else laws
         pairs = [pair_row(name, trees) for name in chosen if name in PAIRS and not asked.small]
         kept = [{**asdict(point), "start": start} for points in laws.values() for point in points]
         (work / "growth.json").write_text(json.dumps(kept, indent=1))

@@ -71,3 +71,22 @@ def test_pairs_differ_in_what_they_are_about(tmp_path: Path) -> None:
         rules = (tmp_path / "rules.dc").read_text()
         beside = pair.beside(tmp_path, 50)
         assert (made.commands, rules) != (beside.commands, (tmp_path / "rules.dc").read_text()), name
+
+
+def test_what_is_above_a_limit_once_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two runs the least cost counts; a law that is above its limit twice stays there."""
+
+    def cost(seconds: float) -> Cost:
+        return Cost(cpu=seconds, wall=seconds, mebibytes=1, ended=True)
+
+    name, law = next((name, law) for name, law in growth.LAWS.items() if len(law.small) == 2 and law.times is None)
+
+    def points(*seconds: float) -> list[growth.Point]:
+        return [
+            growth.Point(law=name, size=size, now=cost(each)) for size, each in zip(law.small, seconds, strict=True)
+        ]
+
+    for again, is_steep in ((points(1, 1.1), False), (points(1, 1e6), True)):
+        monkeypatch.setattr(growth, "measure_laws", lambda *_, found=again, **__: iter([(name, found)]))
+        found = growth.settled({name: points(1, 1e6)}, [], 0.1)
+        assert bool(growth.faults_of(name, found[name], 0.1)) == is_steep
